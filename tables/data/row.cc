@@ -73,14 +73,6 @@ void TableData::decode_all(const columns::RowLayout& cells, const std::byte* row
       target[i] = columns[i]->value(cells, row, i);
 }
 
-Row TableData::make_row(std::uint32_t row) const noexcept {
-  Row result;
-  rows.view(row).put_into(result);
-  result.table_ = this;
-  result.id_ = RowId(row);
-  return result;
-}
-
 }  // namespace engine
 
 Value Row::get(ColumnId column) const noexcept {

@@ -62,7 +62,13 @@ struct TableData final {
                   std::span<Value> out) const noexcept;
 
   /// A handle of a row that exists, for users.
-  Row make_row(std::uint32_t row) const noexcept;
+  Row make_row(std::uint32_t row) const noexcept {
+    Row result;
+    rows.view(row).put_into(result);
+    result.table_ = this;
+    result.id_ = RowId(row);
+    return result;
+  }
 
   /// Makes a handle for each key of the schema. The columns are there.
   void make_keys();

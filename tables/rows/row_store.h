@@ -102,7 +102,7 @@ class RowStore final {
     return {chunk.layout, chunk.address(row), nullptr, 0};
   }
   /// The row's MVCC entry. For a row in a group it is read-only; to write, use `writable_version`.
-  mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
+  [[gnu::always_inline]] mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->version(row - chunk.first_row);
@@ -326,7 +326,9 @@ class RowStore final {
   Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
                                    std::unique_ptr<RowGroup>& group);
 
-  const RowChunk& chunk_with(std::uint32_t row) const noexcept {
+  // Inlined whatever the compiler thinks of the size of its unit: readers come here for each
+  // version.
+  [[gnu::always_inline]] const RowChunk& chunk_with(std::uint32_t row) const noexcept {
     return chunks_in_dram_[geometry_.chunk_of(row)];
   }
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
