@@ -69,6 +69,13 @@ OpenOptions quiet_options(const TemporaryPath& path) {
 
 }  // namespace
 
+// The address sanitizer pads and keeps memory that was freed: some seven pages more for each table.
+#ifdef __SANITIZE_ADDRESS__
+constexpr double kFaultsMax = 24;
+#else
+constexpr double kFaultsMax = 12;
+#endif
+
 TEST_CASE("a table costs opening a dozen page faults", "[budget]") {
   constexpr int kFew = 50;
   constexpr int kMany = 250;
@@ -82,7 +89,7 @@ TEST_CASE("a table costs opening a dozen page faults", "[budget]") {
   REQUIRE(with_many > with_few);
   const double per_table = static_cast<double>(with_many - with_few) / (kMany - kFew);
   INFO(per_table << " page faults for each table");
-  CHECK(per_table <= 12);
+  CHECK(per_table <= kFaultsMax);
 }
 
 }  // namespace flugs::test
