@@ -195,7 +195,7 @@ Aggregate min(const Item& of);
 Aggregate max(const Item& of);
 /// A double; for integers and decimals the exact sum divided by the count.
 Aggregate avg(const Item& of);
-/// Of a sample (divided by n - 1), a double; NULL for fewer than two values.
+/// The variance of a sample (divided by n - 1), a double; NULL for fewer than two values.
 Aggregate variance(const Item& of);
 Aggregate stddev(const Item& of);
 

@@ -18,8 +18,8 @@ struct StoredSchema {
   TableSchema schema;
   /// Offsets of the columns that were added after the table's creation, in order.
   std::vector<std::uint64_t> added_columns;
-  /// Of each column with more than one edition: the editions after the first, in order (decisions
-  /// 0025, 0026).
+  /// The editions after the first of each column that has more than one, in order (decisions 0025,
+  /// 0026).
   std::vector<ChangedColumnLayout> changed_columns;
   /// Bit per key: added after the table's creation, and so without a hint index in the table's
   /// extent.

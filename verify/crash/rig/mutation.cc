@@ -57,7 +57,7 @@ class PoolMap {
     return Region::kOther;
   }
 
-  /// Of all lists, the chunk nearest before the address tells its region.
+  /// The chunk nearest before the address, among those of all lists, tells its region.
   Region table_region(const engine::CatalogLayout& catalog, std::uint64_t offset) const {
     std::uint64_t best = 0;
     Region region = Region::kOther;
