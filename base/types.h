@@ -17,6 +17,7 @@ enum class Family : std::uint8_t { kTruth, kInteger, kReal, kDecimal, kTime, kTe
 
 /// All that the engine knows of a type without looking at a value.
 struct TypeFacts {
+  Type type;  ///< that the row is of; 0 in row 0
   std::string_view name;
   Family family;
   Lane lane;
@@ -31,20 +32,26 @@ inline constexpr std::uint8_t kIntegerCellBitsMin = 24;
 
 /// Row i is of the type with the number i. Row 0 stands for numbers that are no type.
 inline constexpr std::array<TypeFacts, 10> kTypeFacts = {{
-    {"unknown", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
-    {"bool", Family::kTruth, Lane::kInt, 1, 1, 8, false, 0},
-    {"int32", Family::kInteger, Lane::kInt, 32, kIntegerCellBitsMin, 8, true, 0},
-    {"int64", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
-    {"double", Family::kReal, Lane::kReal, 64, 64, 16, false, 0},
-    {"decimal", Family::kDecimal, Lane::kInt, 64, kIntegerCellBitsMin, 16, true, 0},
-    {"date", Family::kTime, Lane::kInt, 32, kIntegerCellBitsMin, 8, true, 86'400'000'000},
-    {"timestamp", Family::kTime, Lane::kInt, 64, 64, 16, true, 1},
-    {"string", Family::kText, Lane::kText, 0, 0, 32, true, 0},
-    {"bytes", Family::kText, Lane::kText, 0, 0, 32, true, 0},
+    {Type{}, "unknown", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
+    {Type::kBool, "bool", Family::kTruth, Lane::kInt, 1, 1, 8, false, 0},
+    {Type::kInt32, "int32", Family::kInteger, Lane::kInt, 32, kIntegerCellBitsMin, 8, true, 0},
+    {Type::kInt64, "int64", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
+    {Type::kDouble, "double", Family::kReal, Lane::kReal, 64, 64, 16, false, 0},
+    {Type::kDecimal, "decimal", Family::kDecimal, Lane::kInt, 64, kIntegerCellBitsMin, 16, true, 0},
+    {Type::kDate, "date", Family::kTime, Lane::kInt, 32, kIntegerCellBitsMin, 8, true,
+     86'400'000'000},
+    {Type::kTimestamp, "timestamp", Family::kTime, Lane::kInt, 64, 64, 16, true, 1},
+    {Type::kString, "string", Family::kText, Lane::kText, 0, 0, 32, true, 0},
+    {Type::kBytes, "bytes", Family::kText, Lane::kText, 0, 0, 32, true, 0},
 }};
-static_assert(kTypeFacts[std::size_t{static_cast<std::uint8_t>(Type::kBool)}].name == "bool");
-static_assert(kTypeFacts[std::size_t{static_cast<std::uint8_t>(Type::kDate)}].name == "date");
-static_assert(kTypeFacts.size() == std::size_t{static_cast<std::uint8_t>(Type::kBytes)} + 1);
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kTypeFacts.size(); ++i)
+        if (static_cast<std::size_t>(kTypeFacts[i].type) != i) return false;
+      return true;
+    }(),
+    "a row stands at the number of its type");
+static_assert(kTypeFacts.size() == static_cast<std::size_t>(Type::kBytes) + 1);
 
 /// Every type, in the order of their numbers.
 inline constexpr auto kAllTypes = [] {
