@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/support/clock.h"
+#include "bench/support/median.h"
 
 namespace flugs::bench {
 
@@ -47,12 +48,6 @@ void stay_on(int processor) noexcept {
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
   ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// Calls stretch() -> nanoseconds of one operation for so long; the median.

@@ -1,6 +1,5 @@
 #include "bench/support/query_run.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -49,12 +48,6 @@ Result<QueryResult> run_once(Database& database, const query::Query& query,
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 Result<QueryFigures> run_query(Database& database, std::string_view name, std::string_view question,
                                const query::Query& query, const QueryRunOptions& options) {

@@ -5,13 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/support/median.h"
 #include "flugs/database.h"
 #include "flugs/query.h"
 
 namespace flugs::bench {
-
-/// 0 of nothing.
-double median(std::vector<double> values);
 
 /// Figures of one query.
 struct QueryFigures {

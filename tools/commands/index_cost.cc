@@ -10,7 +10,7 @@
 
 #include "bench/loads/value_load.h"
 #include "bench/support/environment.h"
-#include "bench/support/query_run.h"
+#include "bench/support/median.h"
 #include "bench/tatp/tatp_load.h"
 #include "bench/tatp/tatp_turns.h"
 #include "tools/support/command.h"

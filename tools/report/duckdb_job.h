@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/support/json.h"
+#include "bench/support/median.h"
 #include "bench/support/query_run.h"
 #include "flugs/database.h"
 #include "flugs/query_result.h"

@@ -9,6 +9,7 @@
 
 #include "bench/restart/restart_control.h"
 #include "bench/support/json.h"
+#include "bench/support/median.h"
 #include "bench/support/random.h"
 #include "tools/support/child_process.h"
 #include "tools/support/cleanup.h"
@@ -45,9 +46,8 @@ Spread spread_of(std::span<const RestartRun> runs, const Get& get) {
   for (const RestartRun& run : runs) values.push_back(get(run));
   std::sort(values.begin(), values.end());
   const std::size_t count = values.size();
-  const double median = (values[(count - 1) / 2] + values[count / 2]) / 2;
   const auto rank = static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(count)));
-  return {median, values[rank - 1], values.back()};
+  return {bench::median(values), values[rank - 1], values.back()};
 }
 
 /// A database with the restart benchmark's table, and the processes that open it one after the
