@@ -13,6 +13,11 @@ namespace {
 
 using Kind = Condition::Kind;
 
+// Combinations come last, and a node counts its parts with 16 bits.
+static_assert(Kind::kContains < Kind::kAll && Kind::kIsNotNull < Kind::kAll);
+static_assert(Kind::kAll < Kind::kAny && Kind::kAny < Kind::kNone);
+static_assert(Condition::kNodesMax <= 0xFFFF);
+
 Condition single(Kind kind, std::string column, std::vector<Constant> constants) {
   return Condition::of({{kind, 0, std::move(column), {}, std::move(constants)}});
 }

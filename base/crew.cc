@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread.h"
 
 namespace flugs {
@@ -27,6 +28,7 @@ void look_for(Condition holds) noexcept {
 Crew::~Crew() {
   {
     const std::lock_guard guard(mutex_);
+    FLUGS_CHECK(offered_ == nullptr);  // no call may last
     stops_ = true;
     ++offers_;
   }
@@ -63,6 +65,7 @@ std::size_t Crew::thread_count() const {
 void Crew::offer(Job& job) {
   {
     const std::lock_guard guard(mutex_);
+    FLUGS_CHECK(job.workers >= 2);
     job.next = std::exchange(offered_, &job);
     wanted_ += job.workers - 1;
     while (waiting_ < wanted_ && start_thread()) {
@@ -84,6 +87,7 @@ void Crew::take_back(Job& job) {
   const std::lock_guard guard(mutex_);
   for (Job** place = &offered_; *place != nullptr; place = &(*place)->next) {
     if (*place != &job) continue;
+    FLUGS_CHECK(wanted_ >= job.workers - job.begun);
     *place = job.next;
     wanted_ -= job.workers - job.begun;
     break;
@@ -127,6 +131,7 @@ void Crew::help() noexcept {
     if (stops_) return;
     Job& job = *offered_;
     const std::uint32_t worker = job.begun++;
+    FLUGS_CHECK(worker < job.workers && wanted_ != 0 && waiting_ != 0);
     if (job.begun == job.workers) offered_ = job.next;
     ++job.running;
     --wanted_;
@@ -135,6 +140,7 @@ void Crew::help() noexcept {
     call(job, worker);
     lock.lock();
     ++waiting_;
+    FLUGS_CHECK(job.running != 0);
     // Under the mutex: the job may be gone as soon as the mutex is free.
     if (--job.running == 0) job.ended.notify_one();
   }

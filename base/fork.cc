@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs {
 
 namespace {
@@ -54,6 +56,7 @@ ForkPause::ForkPause() noexcept {
 
 ForkPause::~ForkPause() {
   const std::lock_guard guard(mutex);
+  FLUGS_CHECK(pauses != 0);
   --pauses;
 }
 
@@ -62,6 +65,7 @@ Status AtFork::enter(Action in_child, void* subject) {
     return Status(StatusCode::kIoError, std::string("pthread_atfork: ") + std::strerror(error));
   const ForkPause pause;
   const std::lock_guard guard(list_mutex);
+  FLUGS_CHECK(in_child != nullptr && in_child_ == nullptr);  // it has not entered yet
   in_child_ = in_child;
   subject_ = subject;
   previous_ = nullptr;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/crew.h"
 
 namespace flugs {
@@ -13,6 +14,7 @@ namespace flugs {
 template <typename Range, typename Before>
 void parallel_sort(Crew& crew, std::uint32_t threads, Range& range, Before before) {
   constexpr std::size_t kPartMin = 4096;  // a smaller part is not worth a thread
+  FLUGS_CHECK(threads != 0);
   const std::size_t size = range.size();
   const std::size_t parts = std::clamp<std::size_t>(size / kPartMin, 1, threads);
   const auto bound = [&](std::size_t part) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+
 namespace flugs {
 
 /// An object that any thread reads without a lock, while one thread at a time may replace it. Old
@@ -23,6 +25,7 @@ class Published {
   /// Valid as long as this object. Pairs with the store of `put`.
   const T& get() const noexcept { return *now_.load(std::memory_order_acquire); }
   void put(std::unique_ptr<const T> next) {
+    FLUGS_CHECK(next != nullptr);
     kept_.push_back(std::move(next));
     now_.store(kept_.back().get(), std::memory_order_release);
   }

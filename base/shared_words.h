@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
+
 // Counts accesses to words that several threads use, by kind, in a build with FLUGS_COUNT_ATOMICS
 // (preset "counting"). The counts show how many cache lines each transaction gets from another
 // thread (docs/scaling.md). In every other build note_write and note_read do nothing.
@@ -36,6 +38,7 @@ enum class SharedWord : std::uint8_t {
   kSpace,       ///< the pool's free space
 };
 inline constexpr std::size_t kSharedWords = 18;
+static_assert(kSharedWords == static_cast<std::size_t>(SharedWord::kSpace) + 1);
 std::string_view to_string(SharedWord word) noexcept;
 
 /// Accesses by kind of word. A contended access needed a line that another thread had written, or,
@@ -66,7 +69,9 @@ class LineWatch {
   /// What one thread knows of lines that other threads wrote.
   class Reader {
    public:
-    explicit Reader(std::uint32_t thread) : thread_(thread), seen_(kSeen) {}
+    explicit Reader(std::uint32_t thread) : thread_(thread), seen_(kSeen) {
+      FLUGS_CHECK(thread >= 1 && thread <= kThreadsMax);
+    }
     std::uint32_t thread() const noexcept { return thread_; }
 
    private:
@@ -87,6 +92,7 @@ class LineWatch {
   // A line's word: tag (24 bits), the last writer (12), its version (27), read by others since (1).
   static constexpr int kTagShift = 40;
   static constexpr int kThreadShift = 28;
+  static_assert(kThreadsMax == (1u << (kTagShift - kThreadShift)) - 1);
   static constexpr std::uint64_t kVersionStep = 2;
   static constexpr std::uint64_t kVersionMask = ((std::uint64_t{1} << kThreadShift) - 1) & ~1ULL;
   static constexpr std::uint64_t kReadByOthers = 1;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "base/waiting.h"
 
 namespace flugs {
@@ -37,7 +38,10 @@ class SpinLock {
     }
   }
   bool try_lock() noexcept { return held_.exchange(1, std::memory_order_acquire) == 0; }
-  void unlock() noexcept { held_.store(0, std::memory_order_release); }
+  void unlock() noexcept {
+    FLUGS_DCHECK(held_.load(std::memory_order_relaxed) != 0);
+    held_.store(0, std::memory_order_release);
+  }
 
  private:
   std::atomic<unsigned> held_{0};

@@ -57,6 +57,7 @@ class Reserve {
   bool has_pieces_of(std::size_t bytes) const noexcept { return bytes <= bytes_ / kPiecesMin; }
   /// `bytes` must be whole pages. Null when the kernel refuses.
   void* cut(std::size_t bytes) noexcept {
+    FLUGS_CHECK(bytes != 0 && bytes % kPageBytes == 0 && has_pieces_of(bytes));
     if (left_ < bytes) {
       void* fresh = map_zeroed(bytes_);
       if (fresh == nullptr) return map_zeroed(bytes);
@@ -110,6 +111,7 @@ void* take_zeroed(std::size_t bytes) {
 }
 
 void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes) noexcept {
+  FLUGS_CHECK(touched_bytes <= bytes);
   const std::size_t pieces_max = pieces_kept_max.load(std::memory_order_relaxed);
   if (pieces_max != 0 && touched_bytes <= kTouchedBytesKept) {
     std::memset(memory, 0, touched_bytes);
