@@ -11,12 +11,15 @@ namespace flugs::pmem {
 void MappedPool::attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
                         PoolRoot* root) {
   FLUGS_CHECK(reinterpret_cast<std::uintptr_t>(root) % kLineBytes == 0);
+  FLUGS_CHECK(!medium_.has_value());
   medium_.emplace(kind, mapping.data(), mapping.size(), options.latency);
   medium_->set_observer(options.observer);
   root_ = root;
 }
 
 Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord> arenas) {
+  FLUGS_CHECK(medium_.has_value() && !allocator_.has_value());
+  FLUGS_CHECK(!arenas.empty() && arenas.size() <= kArenaCountMax);
   *root_ = PoolRoot{};
   std::copy(arenas.begin(), arenas.end(), root_->arenas());
   allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()),
@@ -31,6 +34,7 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
 }
 
 Status MappedPool::take(std::uint64_t root_capacity) {
+  FLUGS_CHECK(medium_.has_value() && !allocator_.has_value());
   const Result<PoolHeader> header = choose_header(root_->headers, medium_->bytes(), path_);
   if (!header.ok()) return header.status();
   if (root_bytes(header->arena_count) > root_capacity) {

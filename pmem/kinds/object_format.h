@@ -6,11 +6,13 @@
 #include <span>
 #include <string>
 
+#include "base/check.h"
 #include "flugs/status.h"
 
 namespace flugs::pmem {
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+  FLUGS_DCHECK(step != 0);
   return (value + step - 1) / step * step;
 }
 
@@ -35,6 +37,8 @@ inline constexpr std::uint64_t kZoneChunks = 65528;
 inline constexpr std::uint64_t kZoneHeaderBytes = 64;
 inline constexpr std::uint64_t kZoneMetadataBytes = kZoneHeaderBytes + kZoneChunks * 8;
 inline constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
+static_assert(kHeapOffset % 4096 == 0);  // the heap begins with a page
+static_assert(kZoneChunks * kChunkBytes < std::uint64_t{16} << 30);
 
 /// Check whether the file is a pool of the layout "flugs", and whether descriptor, lanes and heap
 /// are as creation left them. After creation nothing is allocated through libpmemobj, so no lane

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/check.h"
 #include "pmem/kinds/object_format.h"
 
 namespace flugs::pmem {
@@ -24,6 +25,8 @@ namespace flugs::pmem {
 namespace {
 
 constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
+// The largest pool has an arena in each zone, the last of which may be cut off.
+static_assert(kPoolBytesMax / kZoneBytes + 1 <= kArenaCountMax);
 
 /// The functions of libpmemobj that we use.
 struct Library {
@@ -186,6 +189,7 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
                       .allocated_limit = begin,
                       .touched_limit = begin});
   }
+  FLUGS_CHECK(!arenas.empty() && arenas.size() <= kArenaCountMax);
   std::sort(arenas.begin(), arenas.end(),
             [](const ArenaRecord& a, const ArenaRecord& b) { return a.offset < b.offset; });
   return arenas;

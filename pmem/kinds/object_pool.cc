@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/check.h"
 #include "pmem/kinds/object_format.h"
 #include "pmem/kinds/object_maker.h"
 
@@ -25,6 +26,7 @@ constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kCh
 constexpr std::uint64_t kPopulateStepBytes = std::uint64_t{2} << 20;
 
 constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+static_assert(kPopulateStepBytes % kPageBytes == 0 && kHugePageBytes % kPageBytes == 0);
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 12 does not name
 
 }  // namespace
@@ -232,6 +234,7 @@ void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) no
 }
 
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
+  FLUGS_CHECK(bytes <= mapping_.size() && offset <= mapping_.size() - bytes);
   if (facts_of(kind_).gathers_huge_pages && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
   if (status.ok()) status = write_once(offset, bytes);
@@ -248,6 +251,7 @@ bool ObjectPool::warm(Extent extent) noexcept {
 }
 
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  FLUGS_CHECK(bytes <= mapping_.size() && offset <= mapping_.size() - bytes);
   const int advice = facts_of(kind_).populate_advice;
   std::byte* const base = mapping_.data();
   const std::uint64_t end = offset + bytes;

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -216,6 +218,7 @@ Result<FileView> PoolFile::view() const {
 
 Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
                                  std::uint64_t alignment) const {
+  FLUGS_CHECK(alignment != 0 && alignment % kPageBytes == 0);
   if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
@@ -260,6 +263,7 @@ FileView::~FileView() {
 }
 
 Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
+  FLUGS_CHECK(bytes != 0);
   const std::uint64_t begin = offset / kPageBytes * kPageBytes;
   const std::uint64_t end = offset + bytes;
   int error = EINTR;

@@ -84,6 +84,7 @@ PersistCounters Persister::counters() const noexcept {
 }
 
 void Persister::flush_indirect(const void* address, std::size_t bytes, Label label) noexcept {
+  FLUGS_DCHECK(label != nullptr);
   switch (medium_.facts().flush) {
     case FlushMethod::kInstructions:
       write_back(line_of(address), reinterpret_cast<std::uintptr_t>(address) + bytes,
@@ -103,6 +104,7 @@ void Persister::flush_indirect(const void* address, std::size_t bytes, Label lab
 }
 
 void Persister::fence_indirect(Label label) noexcept {
+  FLUGS_DCHECK(unfenced_lines_ != 0);
   if (medium_.observer_ != nullptr) medium_.observer_->on_fence_by(*this, label);
   switch (medium_.facts().flush) {
     case FlushMethod::kInstructions:
@@ -128,6 +130,7 @@ void Persister::fence_indirect(Label label) noexcept {
 /// unknown what is durable, so the process ends; recovery handles that like any crash.
 void Persister::sync_file_span() noexcept {
   const std::uintptr_t begin = file_span_begin_ & ~(kPageBytes - 1);
+  FLUGS_CHECK(file_span_begin_ < file_span_end_);
   const std::size_t bytes = file_span_end_ - begin;
   if (::msync(reinterpret_cast<void*>(begin), bytes, MS_SYNC) != 0) {
     std::fprintf(stderr, "flugs: msync of %zu bytes: %s; what is durable is unknown, ending\n",

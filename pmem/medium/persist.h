@@ -10,6 +10,7 @@ namespace flugs::pmem {
 class Medium;
 
 inline constexpr std::size_t kLineBytes = 64;
+static_assert((kLineBytes & (kLineBytes - 1)) == 0);  // Persister::line_of takes it for a mask
 
 /// `bytes` up to the end of its last line.
 constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "pmem/medium/flush_run.h"
 #include "pmem/medium/persist.h"
 #include "pmem/pool/pool.h"
@@ -31,10 +32,12 @@ namespace flugs::pmem {
 class FoundWords {
  public:
   explicit FoundWords(Pool& pool) : pool_(pool), persister_(pool.medium()) {
+    FLUGS_CHECK(pool.found_words_ == nullptr);
     run_.emplace(persister_, "rely/1");
     pool_.found_words_ = this;
   }
   ~FoundWords() {
+    FLUGS_CHECK(pool_.found_words_ == this && std::this_thread::get_id() == maker_);
     pool_.found_words_ = nullptr;
     std::sort(by_others_.begin(), by_others_.end(),
               [](const Found& a, const Found& b) { return std::less<>()(a.address, b.address); });

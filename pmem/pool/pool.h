@@ -20,6 +20,7 @@ class FoundWords;
 
 /// Size of the engine's own root in the pool, zero in a new pool, 64-byte aligned.
 inline constexpr std::size_t kApplicationRootBytes = 2048;
+static_assert(kApplicationRootBytes % kLineBytes == 0);
 
 struct PoolOptions {
   std::string path;

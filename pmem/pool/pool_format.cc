@@ -84,6 +84,7 @@ std::uint64_t checksum_of(const PoolHeader& header) noexcept {
 //             places; their limits became durable when the first segment was provided.
 void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t max_bytes,
                       std::uint32_t arena_count, Persister& persister) noexcept {
+  FLUGS_CHECK(check_options(options).ok());
   persister.persist(&root.application_root, root_bytes(arena_count) - sizeof root.headers,
                     "pool-create/1");
   PoolHeader header{};
@@ -173,6 +174,7 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
 //   1     a copy unlike `good` persist           finds it whole, or torn and writes it again
 // Must hold:  only the copy that does not count is written, so one whole copy is always there.
 void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister) noexcept {
+  FLUGS_CHECK(is_whole(good));  // chosen before
   for (PoolHeader& copy : root.headers) {
     if (std::memcmp(&copy, &good, sizeof good) == 0) continue;
     copy = good;

@@ -34,6 +34,7 @@ struct ArenaRecord {
   std::uint64_t touched_limit;    ///< the space from here to allocated_limit reads zero
 };
 static_assert(sizeof(ArenaRecord) == 32);
+static_assert(offsetof(ArenaRecord, allocated_limit) == 16);
 
 /// Identity of the pool. There are two copies, so that one may be lost or torn in an update.
 /// Written at creation; valid from then on. An update would write the older copy with the next
@@ -55,6 +56,12 @@ struct PoolHeader {
   std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(PoolHeader) == 256);
+static_assert(sizeof(PoolHeader) % kLineBytes == 0);  // a torn copy leaves the other whole
+static_assert(offsetof(PoolHeader, format_version) == 8);
+static_assert(offsetof(PoolHeader, incompat_features) == 24);
+static_assert(offsetof(PoolHeader, max_bytes) == 48);
+static_assert(offsetof(PoolHeader, arenas_checksum) == 72);
+static_assert(offsetof(PoolHeader, checksum) == 248);
 
 struct PoolRoot {
   std::array<PoolHeader, 2> headers;

@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kInline = ChunkListLayout::kInlineChunks;
 constexpr std::size_t kPer = ChunkListLayout::kPagePointers;
 
+bool is_pointer(std::uint64_t offset) noexcept {
+  return offset != 0 && offset % 64 == 0 && offset <= ChunkListLayout::kOffsetMask;
+}
+
 void store_pointer(std::uint64_t& pointer, std::uint64_t value) noexcept {
   std::atomic_ref(pointer).store(value, std::memory_order_release);
 }
@@ -127,6 +131,7 @@ Result<std::uint64_t*> ChunkList::slot_for_append(std::size_t index, Persister& 
 // Must hold:  1 before 2 and 3 before 4, else recovery would follow pointers into noise.
 Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) {
   FLUGS_CHECK(tag == 0 || tags_ == Tags::kLikeBefore);
+  FLUGS_CHECK(is_pointer(chunk.offset));
   Result<std::uint64_t*> slot = slot_for_append(count_, persister);
   if (!slot.ok()) return std::move(slot).status();
   persister.fence("chunk_list/3");
@@ -144,7 +149,7 @@ Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) 
 // Must hold:  1 before 2, else recovery would follow the pointer into noise, and assume that the
 //             chunk behind looks like the new one.
 void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
-  FLUGS_CHECK(index < count_);
+  FLUGS_CHECK(index < count_ && is_pointer(chunk.offset));
   if (index + 1 < count_ && tag(index + 1) != 0) {
     std::uint64_t& next = pointer_to(index + 1);
     store_pointer(next, offset(index + 1));
@@ -157,6 +162,7 @@ void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) n
 }
 
 std::uint64_t& ChunkList::pointer_to(std::size_t index) const noexcept {
+  FLUGS_DCHECK(index <= count_);  // load's visit may ask for the chunk that it visits
   if (index < kInline) return layout_.inline_chunks[index];
   const std::uint64_t* leaves = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});
   const std::uint64_t leaf = leaves[(index - kInline) / kPer];

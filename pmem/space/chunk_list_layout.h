@@ -28,6 +28,8 @@ struct ChunkListLayout {
   std::uint64_t reserved;
 };
 static_assert(sizeof(ChunkListLayout) == 64);
+static_assert(offsetof(ChunkListLayout, root_page) == 48);
+static_assert(ChunkListLayout::kPageBytes == 4096);
 static_assert(std::is_trivially_copyable_v<ChunkListLayout> &&
               std::is_standard_layout_v<ChunkListLayout>);
 

@@ -1,8 +1,11 @@
 #include "pmem/space/claim_map.h"
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 bool ClaimMap::add(Extent piece) {
+  FLUGS_CHECK(piece.bytes != 0 && piece.bytes <= ~std::uint64_t{0} - piece.offset);
   const std::uint64_t end = piece.offset + piece.bytes;
   const auto next = ends_.lower_bound(piece.offset);
   if (next != ends_.end() && next->first < end) return false;
@@ -25,6 +28,7 @@ bool ClaimMap::add(Extent piece) {
 
 void ClaimMap::for_each_gap(std::uint64_t begin, std::uint64_t end,
                             FunctionRef<void(Extent)> visit) const {
+  FLUGS_CHECK(begin <= end);
   for (auto piece = ends_.lower_bound(begin); begin < end; ++piece) {
     const std::uint64_t gap_end = piece == ends_.end() || piece->first > end ? end : piece->first;
     if (gap_end > begin) visit({begin, gap_end - begin});

@@ -2,16 +2,20 @@
 
 #include <iterator>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 void FreeMap::enter(Extent piece) {
+  FLUGS_CHECK(piece.bytes != 0);
   by_offset_.emplace(piece.offset, piece.bytes);
   by_size_.emplace(piece.bytes, piece.offset);
   free_bytes_ += piece.bytes;
 }
 
 void FreeMap::leave(std::map<std::uint64_t, std::uint64_t>::iterator piece) {
-  by_size_.erase({piece->second, piece->first});
+  const std::size_t erased = by_size_.erase({piece->second, piece->first});
+  FLUGS_CHECK(erased == 1 && free_bytes_ >= piece->second);
   free_bytes_ -= piece->second;
   by_offset_.erase(piece);
 }
@@ -33,10 +37,12 @@ bool FreeMap::add(Extent piece) {
     leave(next);
   }
   enter(piece);
+  FLUGS_DCHECK(by_offset_.size() == by_size_.size());
   return true;
 }
 
 std::optional<Extent> FreeMap::take(std::uint64_t bytes) {
+  FLUGS_CHECK(bytes != 0);
   const auto fit = by_size_.lower_bound({bytes, 0});
   if (fit == by_size_.end()) return std::nullopt;
   const Extent whole{fit->second, fit->first};

@@ -85,6 +85,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       }
       extent = free_.take(wanted);
       if (extent) dirty_bytes = hand_out(*extent);
+      FLUGS_DCHECK(dirty_bytes <= wanted);
       if (free_.free_bytes() < grow_ahead_bytes_) space_wanted_.notify_one();
     }
     if (extent) {
@@ -131,6 +132,7 @@ void SegmentAllocator::touch(Extent extent) {
   if (end <= arena->touched_limit) return;
   const std::uint64_t step_end = arena->begin + round_up(end - arena->begin, touch_step_bytes_);
   arena->touched_limit = std::min(step_end, arena->allocated_limit);
+  FLUGS_CHECK(end <= arena->touched_limit);
   store_word(arena->record->touched_limit, arena->touched_limit);
   touch_persister_.persist(&arena->record->touched_limit, sizeof(std::uint64_t), "extent-touch/1");
 }
@@ -143,6 +145,7 @@ void SegmentAllocator::release(Extent extent) {
   FLUGS_CHECK(has_finished_claims_);
   FLUGS_CHECK(arena_of(extent) != nullptr);
   FLUGS_CHECK(free_.add(extent));  // released twice
+  FLUGS_CHECK(used_bytes_ >= extent.bytes);
   used_bytes_ -= extent.bytes;
 }
 

@@ -17,6 +17,7 @@ namespace {
 /// Step of the background thread: large enough to make system calls cheap, and small enough (some 5
 /// ms on tmpfs) for a writer that must wait for it, and for closing.
 constexpr std::uint64_t kSliceBytes = std::uint64_t{4} << 20;
+static_assert(kSliceBytes % 65536 == 0);  // of every extent unit
 /// How long the background thread waits before it asks a full medium again.
 constexpr std::chrono::seconds kFullMediumPause{1};
 
@@ -48,6 +49,7 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
     for (Arena& arena : arenas_) {
       // New space joins the free space at the end of the old.
       const std::uint64_t tail = free_.bytes_ending_at(arena.allocated_limit);
+      FLUGS_CHECK(tail < bytes);
       missing = bytes - tail;
       if (arena.end - arena.allocated_limit < missing) continue;
       target = &arena;
@@ -84,6 +86,7 @@ Status SegmentAllocator::grow_by_segment() {
 // Need not:   anything be undone. The space of step 1 belongs to this arena whatever happens.
 Status SegmentAllocator::grow(Arena& arena, std::uint64_t bytes, bool populates) {
   FLUGS_CHECK(bytes != 0 && bytes % unit_bytes_ == 0);
+  FLUGS_CHECK(bytes <= arena.end - arena.allocated_limit);
   const std::uint64_t begin = arena.allocated_limit;
   Status status = source_.provide(begin, bytes);
   if (!status.ok()) return status;
@@ -98,6 +101,7 @@ Status SegmentAllocator::grow(Arena& arena, std::uint64_t bytes, bool populates)
 }
 
 void SegmentAllocator::grow_ahead(std::uint64_t bytes) {
+  FLUGS_CHECK(!has_grower_);
   {
     const std::scoped_lock lock(map_mutex_);
     grow_ahead_bytes_ = bytes;

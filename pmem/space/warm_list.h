@@ -12,6 +12,7 @@ namespace flugs::pmem {
 /// Kinds of extents. Those that are read first, and most often, come first.
 enum class Heat : std::uint8_t { kIndexes, kValues, kRows, kGroups, kTexts };
 inline constexpr std::size_t kHeats = 5;
+static_assert(kHeats == static_cast<std::size_t>(Heat::kTexts) + 1);
 
 /// Extents in use, whose pages should be mapped before they are read. Thread-safety: one thread at
 /// a time.
