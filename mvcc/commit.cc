@@ -28,6 +28,7 @@ void flush_rows(pmem::Persister& persister, std::span<const Write> writes,
     const std::byte* end = nullptr;
     for (const Write& write : writes) {
       if (write.deletes != deletes) continue;
+      FLUGS_DCHECK(write.row_bytes >= sizeof(VersionLayout));
       const auto* row = reinterpret_cast<const std::byte*>(write.version);
       if (row != end) {
         if (end != nullptr) persister.flush(first, static_cast<std::size_t>(end - first), label);
@@ -58,6 +59,7 @@ std::uint64_t Commit::check_of(std::uint32_t slot, std::uint64_t generation,
 }
 
 Commit::Lock Commit::lock(VersionLayout& version, const Visibility& visibility) noexcept {
+  FLUGS_DCHECK(is_tag(visibility.own_tag()));
   for (;;) {
     const Visibility::Resolved found = visibility.resolve(version.deleted);
     switch (found.fate) {
@@ -168,6 +170,8 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
                                   FunctionRef<void(pmem::Persister&)> flush_rest,
                                   FunctionRef<void()> is_durable,
                                   FunctionRef<bool(std::uint64_t timestamp)> may_commit) {
+  FLUGS_CHECK(flushed <= writes.size());
+  FLUGS_CHECK(slot.generation_ < slot.generation_limit_);  // durably taken (begin_writing)
   pmem::Persister& persister = *slot.persister_;
   const std::uint32_t half_index = slot.generation_ & 1;
   SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[half_index];

@@ -58,5 +58,9 @@ struct SlotMirror {
   std::atomic<std::uint32_t> attention{0};
   static SlotClaim* pinned() noexcept;
 };
+static_assert(SlotMirror::state_in(SlotMirror::pack(7, SlotState::kAborted)) ==
+              SlotState::kAborted);
+static_assert(SlotMirror::generation_in(SlotMirror::pack(7, SlotState::kAborted)) == 7);
+static_assert(sizeof(SlotMirror) == 128);  // both halves on a line, the rest on another
 
 }  // namespace flugs::mvcc

@@ -33,6 +33,10 @@ constexpr std::uint32_t slot_of(Stamp tag) noexcept {
   return static_cast<std::uint32_t>(tag >> kGenerationBits) & ((1u << kSlotBits) - 1);
 }
 constexpr std::uint64_t generation_of(Stamp tag) noexcept { return tag & kGenerationMax; }
+static_assert(kSlotsMax <= (1u << kSlotBits));
+static_assert(is_tag(make_tag(0, 0)) && !is_tag(kTimestampMax));
+static_assert(slot_of(make_tag(kSlotsMax - 1, kGenerationMax)) == kSlotsMax - 1);
+static_assert(generation_of(make_tag(kSlotsMax - 1, kGenerationMax)) == kGenerationMax);
 
 /// In the pool, the first 16 bytes of every row: its MVCC entry (CTS and DTS in the paper).
 struct VersionLayout {

@@ -94,6 +94,7 @@ OtherThread::OtherThread(std::uint32_t number) : own_(thread_claim) {
 }
 
 OtherThread::~OtherThread() {
+  FLUGS_CHECK(thread_claim->in_use.load(std::memory_order_relaxed) == 0);
   thread_claim->number = number_;
   const ForkPause pause;
   const std::lock_guard guard(idle_claims_mutex());
@@ -120,6 +121,7 @@ TransactionSlots::~TransactionSlots() {
 }
 
 void TransactionSlots::persist_stamps(Slot& slot) noexcept {
+  FLUGS_CHECK(slot.persister_ != nullptr);
   for (const VersionLayout* version : slot.unflushed_stamps_)
     slot.persister_->flush(version, sizeof *version, "commit/4");
   slot.unflushed_stamps_.clear();
@@ -178,6 +180,7 @@ TransactionSlotLayout& TransactionSlots::slot_layout(std::uint32_t slot) noexcep
 //             all values that the old array gave out, so tags left in rows stay stale.
 Result<std::uint64_t> TransactionSlots::make_array(std::uint64_t slot_count,
                                                    pmem::Persister& persister) {
+  FLUGS_CHECK(slot_count != 0 && slot_count <= kSlotsMax);
   Result<pmem::Extent> extent = pool_.allocator().allocate(array_bytes(slot_count), persister);
   if (!extent.ok()) return std::move(extent).status();
   auto* fresh = pool_.at(pmem::OffsetPtr<SlotArrayLayout>{extent->offset});
@@ -222,6 +225,7 @@ Status TransactionSlots::grow(std::uint32_t slot_count) {
 
 void TransactionSlots::start(std::uint32_t slot_count) {
   slot_count_ = std::min(slot_count, array_slots_);
+  FLUGS_CHECK(slot_count_ != 0);
   opened_at_ = now();
   mirrors_ = std::make_unique<SlotMirror[]>(slot_count_);
   slots_.resize(slot_count_);
@@ -469,6 +473,8 @@ Slot* TransactionSlots::acquire() noexcept {
 }
 
 void TransactionSlots::release(Slot& slot) noexcept {
+  FLUGS_DCHECK(slot.claim_ == nullptr ||
+               slot.claim_->in_use.load(std::memory_order_relaxed) == name_of(slot.index_));
   SlotMirror& mirror = mirrors_[slot.index_];
   note_write(SharedWord::kSnapshot, &mirror.snapshot);
   mirror.snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
@@ -522,6 +528,7 @@ std::uint64_t TransactionSlots::begin_hold() noexcept {
 }
 
 void TransactionSlots::end_hold() noexcept {
+  FLUGS_CHECK(held_snapshot_.load(std::memory_order_relaxed) != SlotMirror::kNoSnapshot);
   held_snapshot_.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   hold_mutex_.unlock();
 }

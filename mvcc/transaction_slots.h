@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
@@ -111,6 +112,7 @@ class TransactionSlots {
 
   /// Takes the snapshot of a new transaction and registers it.
   std::uint64_t begin_snapshot(Slot& slot) noexcept {
+    FLUGS_DCHECK(slot.index_ < slot_count_);
     // Register first, then read the clock again behind the barrier: a thread that computes the
     // oldest snapshot and misses the registration has read the clock before (pairs with
     // oldest_snapshot). Release, so that a thread that reads the word is behind all that the slot's
@@ -180,7 +182,10 @@ class TransactionSlots {
   /// indexes, and nothing else is freed: garbage collection uses oldest_collected. Other waits are
   /// not affected. The first call must be before the first write.
   void keep_opening() noexcept { opening_kept_.fetch_add(1, std::memory_order_relaxed); }
-  void release_opening() noexcept { opening_kept_.fetch_sub(1, std::memory_order_release); }
+  void release_opening() noexcept {
+    const std::uint32_t before = opening_kept_.fetch_sub(1, std::memory_order_release);
+    FLUGS_CHECK(before != 0);
+  }
   std::uint64_t oldest_collected(std::uint64_t oldest) const noexcept {
     const bool is_kept = opening_kept_.load(std::memory_order_acquire) != 0;
     return is_kept ? std::min(oldest, opened_at_) : oldest;
@@ -220,6 +225,7 @@ class TransactionSlots {
                pmem::Persister& persister, LoadCounts& counts);
   /// The value by which SlotClaim::in_use names a slot.
   std::uint64_t name_of(std::uint32_t index) const noexcept { return (id_ << 16) | (index + 1); }
+  static_assert(kSlotsMax < (1u << 16));
   Slot* take_any(std::uint32_t first, SlotClaim* home_of) noexcept;
   bool pin_free(std::uint32_t index) noexcept;
   bool pin_idle(std::uint32_t index) noexcept;

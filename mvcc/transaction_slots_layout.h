@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include "base/check.h"
 
 namespace flugs::mvcc {
 
@@ -11,6 +14,7 @@ namespace flugs::mvcc {
 using Intent = std::uint64_t;
 
 constexpr Intent make_intent(bool deletes, std::uint32_t table, std::uint32_t row) noexcept {
+  FLUGS_DCHECK(table <= 0x3FFFFFFFu);
   return (Intent{1} << 63) | (Intent{deletes} << 62) | (Intent{table & 0x3FFFFFFFu} << 32) | row;
 }
 constexpr bool is_intent(Intent intent) noexcept { return (intent >> 63) != 0; }
@@ -21,6 +25,10 @@ constexpr std::uint32_t intent_table(Intent intent) noexcept {
 constexpr std::uint32_t intent_row(Intent intent) noexcept {
   return static_cast<std::uint32_t>(intent);
 }
+static_assert(is_intent(make_intent(false, 0, 0)) && !intent_deletes(make_intent(false, 0, 0)));
+static_assert(intent_deletes(make_intent(true, 0x3FFFFFFF, 0xFFFFFFFF)));
+static_assert(intent_table(make_intent(true, 0x3FFFFFFF, 0)) == 0x3FFFFFFF);
+static_assert(intent_row(make_intent(true, 0x3FFFFFFF, 0xFFFFFFFF)) == 0xFFFFFFFF);
 
 /// In the pool: all that one transaction needs to commit, in one line. It is committed if and only
 /// if `commit_check` fits generation and time-stamp.
@@ -34,6 +42,8 @@ struct SlotHalfLayout {
   Intent intents[kInlineIntents];
 };
 static_assert(sizeof(SlotHalfLayout) == 64);
+static_assert(offsetof(SlotHalfLayout, commit_check) == 16);
+static_assert(offsetof(SlotHalfLayout, intents) == 32);
 
 /// In the pool: a slot. Its transactions use the halves in turn. So the stamps of a transaction are
 /// durable (by the next one's first fence) before its half is used again.
@@ -64,6 +74,7 @@ struct SlotArrayLayout {
   std::uint64_t reserved[4];
 };
 static_assert(sizeof(SlotArrayLayout) == 64);
+static_assert(offsetof(SlotArrayLayout, checksum) == 24);
 static_assert(std::is_trivially_copyable_v<SlotArrayLayout> &&
               std::is_trivially_copyable_v<TransactionSlotLayout>);
 

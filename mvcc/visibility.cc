@@ -1,5 +1,7 @@
 #include "mvcc/visibility.h"
 
+#include "base/check.h"
+
 namespace flugs::mvcc {
 
 Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
@@ -29,6 +31,7 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
       // still there, so it was not taken back before the commit (Commit::take_back).
       const Stamp still = load_stamp(stamp);
       if (half.state.load(std::memory_order_relaxed) == state) {
+        FLUGS_DCHECK(timestamp != 0);  // stored before the state
         if (still == seen) return {Fate::kCommitted, seen, timestamp};
         seen = still;
         continue;

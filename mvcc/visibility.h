@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "base/check.h"
 #include "base/shared_words.h"
 #include "base/spin_lock.h"
 #include "mvcc/slot_mirror.h"
@@ -27,6 +28,7 @@ class Visibility {
   /// Of transactions with the same time-stamp, those in lower slots come first.
   static Visibility at_commit(std::span<SlotMirror> mirrors, std::uint64_t timestamp,
                               Stamp own_tag) noexcept {
+    FLUGS_DCHECK(is_tag(own_tag));
     Visibility visibility(mirrors, timestamp, own_tag);
     visibility.is_at_commit_ = true;
     return visibility;
