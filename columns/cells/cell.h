@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "flugs/value.h"
 
@@ -28,6 +29,7 @@ inline constexpr std::uint8_t kOutOfLine = 0xFF;
 static_assert(std::endian::native == std::endian::little);
 
 inline Cell make_inline(std::string_view text) noexcept {
+  FLUGS_DCHECK(text.size() <= kInlineBytesMax);
   char bytes[16] = {};
   if (!text.empty()) std::memcpy(bytes, text.data(), text.size());
   bytes[15] = static_cast<char>(text.size());

@@ -29,5 +29,10 @@ struct ChunkGeometry {
     return first_of(chunk + 1) - first_of(chunk);
   }
 };
+// Both ends of each chunk lie in it, where chunks double and where they no longer do.
+static_assert(ChunkGeometry{2, 4}.chunk_of(3) == 0 && ChunkGeometry{2, 4}.chunk_of(4) == 1);
+static_assert(ChunkGeometry{2, 4}.chunk_of(15) == 2 && ChunkGeometry{2, 4}.first_of(3) == 16);
+static_assert(ChunkGeometry{2, 4}.chunk_of(16) == 3 && ChunkGeometry{2, 4}.elements_in(3) == 16);
+static_assert(ChunkGeometry{2, 4}.chunk_of(32) == 4 && ChunkGeometry{2, 4}.first_of(4) == 32);
 
 }  // namespace flugs::columns

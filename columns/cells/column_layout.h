@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -16,6 +17,9 @@ struct StringHeapLayout {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(StringHeapLayout) == 128);
+static_assert(offsetof(StringHeapLayout, reserved_end) == 64);
+static_assert(std::is_trivially_copyable_v<StringHeapLayout> &&
+              std::is_standard_layout_v<StringHeapLayout>);
 
 /// First 64 bytes of every heap chunk.
 struct StringHeapChunkLayout {
@@ -26,6 +30,9 @@ struct StringHeapChunkLayout {
   std::uint64_t reserved[5];
 };
 static_assert(sizeof(StringHeapChunkLayout) == 64);
+static_assert(offsetof(StringHeapChunkLayout, checksum) == 16);
+static_assert(std::is_trivially_copyable_v<StringHeapChunkLayout> &&
+              std::is_standard_layout_v<StringHeapChunkLayout>);
 
 /// In the pool: the values of a column, by ValueID. Entries are
 ///   types of up to 4 bytes   8 bytes: value, 32-bit proof
@@ -41,6 +48,7 @@ struct DictionaryLayout {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(DictionaryLayout) == 128);
+static_assert(offsetof(DictionaryLayout, null_code) == 64);
 
 /// In the pool, in the table's extent: the persistent part of a column.
 struct ColumnLayout {
@@ -55,6 +63,10 @@ struct ColumnLayout {
   StringHeapLayout heap;
 };
 static_assert(sizeof(ColumnLayout) == 320);
+static_assert(offsetof(ColumnLayout, expected_distinct) == 4);
+static_assert(offsetof(ColumnLayout, last_taken) == 8);
+static_assert(offsetof(ColumnLayout, dictionary) == 64);
+static_assert(offsetof(ColumnLayout, heap) == 192);
 static_assert(std::is_trivially_copyable_v<ColumnLayout> &&
               std::is_standard_layout_v<ColumnLayout>);
 

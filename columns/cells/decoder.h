@@ -20,7 +20,7 @@ enum class DecodeKind : std::uint8_t {
   kChanged,   ///< cells of several editions: the Column decodes them
 };
 
-/// The part of a column that decoding a row needs, in 24 bytes. The decoders of all columns of a
+/// The part of a column that decoding a row needs, in 16 bytes. The decoders of all columns of a
 /// table lie side by side, so reading a whole row does not visit a Column object per cell. A
 /// dictionary keeps its column's decoder up to date.
 struct Decoder {
@@ -33,5 +33,6 @@ struct Decoder {
   std::atomic<DecodeKind> kind{DecodeKind::kWide};
   std::atomic<Type> type{Type::kInt64};  ///< valid once `kind` is acquired and is not kChanged
 };
+static_assert(sizeof(Decoder) == 16);
 
 }  // namespace flugs::columns

@@ -25,6 +25,7 @@ class WordPacker {
  public:
   /// The position of the bits, from the beginning of the row.
   std::uint32_t place(std::uint32_t bits) {
+    FLUGS_DCHECK(bits != 0 && (bits <= 64 || bits % 64 == 0));
     if (bits > 64) {
       used_.insert(used_.end(), bits / 64, 64);
       return static_cast<std::uint32_t>((used_.size() - bits / 64) * 64);
@@ -37,6 +38,7 @@ class WordPacker {
     if (best == used_.size()) used_.push_back(0);
     const auto at = static_cast<std::uint32_t>(best * 64 + used_[best]);
     used_[best] += bits;
+    FLUGS_DCHECK(used_[best] <= 64);
     return at;
   }
   std::uint32_t bytes() const noexcept { return static_cast<std::uint32_t>(used_.size() * 8); }
@@ -72,6 +74,7 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
   for (std::size_t i = 0; i < order.size() && packer.bytes() <= kRowBytesMax; ++i) {
     const CellNeed& need = needs[order[i]];
     if (need.bits == 0) continue;
+    FLUGS_CHECK(is_possible_width(need.kind, need.bits));
     layout.cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
                                static_cast<std::uint8_t>(need.kind), need.bits, 0, need.edition};
   }
@@ -83,6 +86,7 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
         StatusCode::kInvalidArgument,
         fmt::format("a row of {} columns needs more than {} bytes", needs.size(), kRowBytesMax));
   layout.row_bytes_ = padded_row_bytes(packer.bytes() * 8);
+  FLUGS_CHECK(layout.row_bytes_ >= packer.bytes() && layout.row_bytes_ <= kRowBytesMax);
   layout.derive_access();
   return layout;
 }

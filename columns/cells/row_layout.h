@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
@@ -35,6 +36,9 @@ struct CellLayout {
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
 };
 static_assert(sizeof(CellLayout) == 8);
+static_assert(offsetof(CellLayout, kind) == 2 && offsetof(CellLayout, bits) == 3);
+static_assert(offsetof(CellLayout, null_bit_offset) == 4 && offsetof(CellLayout, edition) == 6);
+static_assert(std::is_trivially_copyable_v<CellLayout> && std::is_standard_layout_v<CellLayout>);
 
 /// The cell that a column needs.
 struct CellNeed {
@@ -64,6 +68,7 @@ class RowLayout {
  public:
   static constexpr std::size_t kStampBytes = 16;
   static constexpr std::size_t kRowBytesMax = 4096;
+  static_assert(kRowBytesMax * 8 <= (1u << 16));  // bit offsets have 16 bits
 
   /// Fails with kInvalidArgument when a row would be larger than kRowBytesMax.
   static Result<RowLayout> make(std::span<const CellNeed> needs);
@@ -127,8 +132,11 @@ class RowLayout {
 
     bool has_cell() const noexcept { return mask != 0; }
   };
+  static_assert(sizeof(Access) == 24);
   /// `null_word` of a constant that is NULL.
   static constexpr std::uint16_t kAlwaysNull = 0xFFFF;
+  static_assert(kAlwaysNull > kRowBytesMax / 8);
+  static_assert(kEditionsMax <= (1u << 8));  // Access::null_shift holds one
   /// Acquire, because the copy that `add_constant` makes may be newer than all that the reader
   /// knows.
   const Access* access() const noexcept {
@@ -171,9 +179,11 @@ class RowLayout {
  private:
   RowLayout() = default;
   static std::uint64_t load_word(const std::byte* row, std::size_t word) noexcept {
+    FLUGS_DCHECK(reinterpret_cast<std::uintptr_t>(row) % 8 == 0);
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(row) + word, __ATOMIC_RELAXED);
   }
   static void store_word(std::byte* row, std::size_t word, std::uint64_t value) noexcept {
+    FLUGS_DCHECK(word >= kStampBytes / 8);
     __atomic_store_n(reinterpret_cast<std::uint64_t*>(row) + word, value, __ATOMIC_RELAXED);
   }
   void derive_access();
@@ -197,11 +207,15 @@ constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
     return static_cast<std::uint8_t>(std::min((least + 3) / 4 * 4, 32));
   return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
 }
+static_assert(code_bits_for(0) == 1 && code_bits_for(std::uint64_t{1} << 16) == 16);
+static_assert(code_bits_for((std::uint64_t{1} << 16) + 1) == 20);
+static_assert(code_bits_for(std::uint64_t{1} << 32) == 32);
 
 /// The narrowest cell for a payload, as unsigned: 24, 32, 40, 48, 56 or 64 bits.
 constexpr std::uint8_t integer_bits_for(std::uint64_t payload) noexcept {
   const auto whole_bytes = static_cast<std::uint8_t>((std::bit_width(payload) + 7) / 8 * 8);
   return std::max(whole_bytes, kIntegerCellBitsMin);
 }
+static_assert(integer_bits_for(0) == 24 && integer_bits_for(~std::uint64_t{0}) == 64);
 
 }  // namespace flugs::columns

@@ -22,6 +22,7 @@ constexpr std::uint64_t kChunkBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReservationBytes = std::uint64_t{4} << 10;
 constexpr int kOffsetBits = 40;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
+static_assert(kFirstChunkBytes > kHeader && kChunkBytesMax <= kOffsetMask);
 
 std::uint64_t checksum_of(const StringHeapChunkLayout& header) noexcept {
   return XXH3_64bits(&header, 16);
@@ -143,6 +144,7 @@ Status StringHeap::extend_reservation(std::uint64_t end, pmem::Persister& persis
 }
 
 Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persister) {
+  FLUGS_CHECK(text.size() > text_cell::kInlineBytesMax);
   std::byte* target = nullptr;
   {
     const std::lock_guard guard(mutex_);

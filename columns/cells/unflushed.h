@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "pmem/medium/persist.h"
 
 namespace flugs::columns {
@@ -20,7 +21,10 @@ class Unflushed {
     std::size_t bytes;
   };
 
-  void add(const void* address, std::size_t bytes) { ranges_.push_back({address, bytes}); }
+  void add(const void* address, std::size_t bytes) {
+    FLUGS_DCHECK(address != nullptr && bytes != 0);
+    ranges_.push_back({address, bytes});
+  }
 
   /// Dictionary entries [first, end) that the transaction refers to and that no known fence covers.
   /// They are flushed with everything else, whichever transaction wrote them.
@@ -40,8 +44,12 @@ class Unflushed {
       if (candidate.dictionary == &dictionary) return &candidate;
     return nullptr;
   }
-  Entries& entries(std::size_t index) noexcept { return entries_[index]; }
+  Entries& entries(std::size_t index) noexcept {
+    FLUGS_DCHECK(index < entries_.size());
+    return entries_[index];
+  }
   void add_entries(Dictionary& dictionary, std::uint32_t first, std::uint32_t end) {
+    FLUGS_DCHECK(first < end);
     entries_.push_back({&dictionary, first, end});
     if (Last* known = last(dictionary); known != nullptr) {
       known->index = entries_.size() - 1;

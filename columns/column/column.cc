@@ -78,6 +78,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
 }
 
 void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept {
+  FLUGS_CHECK(schema.encoding == Encoding::kDictionary || schema.encoding == Encoding::kDirect);
   layout.type = static_cast<std::uint8_t>(schema.type);
   layout.encoding = static_cast<std::uint8_t>(schema.encoding);
   layout.nullable = schema.nullable ? 1 : 0;
@@ -108,6 +109,7 @@ void Column::set_dropped() noexcept {
 
 void Column::set_former(std::unique_ptr<Column> former, std::size_t number,
                         std::uint16_t edition) noexcept {
+  FLUGS_CHECK(former != nullptr && owned_former_ == nullptr);
   edition_ = edition;
   mark_ = edition_mark(number, edition_);
   owned_former_ = std::move(former);
@@ -141,6 +143,7 @@ const Column* Column::at_edition(std::uint16_t edition) const noexcept {
 }
 
 Value Column::constant_value() const noexcept {
+  FLUGS_CHECK(has_constant());
   if (is_dictionary_) return dictionary_.value(static_cast<std::uint32_t>(constant_->low));
   if (constant_->is_null) return Value::null();
   if (!is_text_) return Value::from_raw(type_, from_bits(constant_->low));
@@ -149,6 +152,7 @@ Value Column::constant_value() const noexcept {
 }
 
 bool Column::has_plausible_constant() const noexcept {
+  FLUGS_CHECK(has_constant());
   if (is_dictionary_) return constant_->low < dictionary_.count();
   if (!is_text_) return true;
   return text_cell::is_plausible(constant_->low, constant_->high, medium_.bytes()) &&
@@ -180,6 +184,7 @@ Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Pers
     return Cell{*code, 0, false};
   }
   if (is_text_) {
+    FLUGS_DCHECK(value.is_null() || value.as_string().size() <= kTextBytesMax);  // checked
     if (value.is_null()) {
       Cell cell = text_cell::make_inline({});
       cell.is_null = true;
@@ -203,6 +208,8 @@ Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Pers
 Cell Column::cell_of_stored(std::string_view text) const noexcept {
   if (text.size() <= text_cell::kInlineBytesMax) return text_cell::make_inline(text);
   const auto offset = reinterpret_cast<const std::byte*>(text.data()) - medium_.base();
+  FLUGS_CHECK(offset > 0 && text.size() <= medium_.bytes() &&
+              static_cast<std::uint64_t>(offset) <= medium_.bytes() - text.size());
   return text_cell::make_out_of_line(static_cast<std::uint64_t>(offset),
                                      static_cast<std::uint32_t>(text.size()));
 }
@@ -217,6 +224,7 @@ Result<Cell> Column::encode_stored(const Value& value, Unflushed& unflushed,
 Status Column::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                            std::span<Cell> cells, Unflushed& unflushed,
                            pmem::Persister& persister) {
+  FLUGS_DCHECK(stride != 0 && cells.size() >= values.size());
   // `normalised` changes values of some types; for 32-bit types the dictionary itself cuts them to
   // size.
   if (__builtin_expect(is_dropped(), 0)) {
@@ -269,6 +277,7 @@ std::uint8_t Column::direct_bits() const noexcept {
     if (code != dictionary_.null_code())
       all |= static_cast<std::uint64_t>(dictionary_.integer(code)) &
              (is_narrow_ ? 0xFFFFFFFFu : ~std::uint64_t{0});
+  FLUGS_DCHECK(is_dictionary_ && !is_text_);
   return possible_bits(type_, integer_bits_for(all));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/published.h"
 #include "columns/cells/cell.h"
 #include "columns/cells/column_layout.h"
@@ -65,7 +66,10 @@ class Column {
   /// it before any other thread has the column.
   void set_constant(const Cell& cell) noexcept { constant_ = cell; }
   bool has_constant() const noexcept { return constant_.has_value(); }
-  const Cell& constant() const noexcept { return *constant_; }
+  const Cell& constant() const noexcept {
+    FLUGS_DCHECK(constant_.has_value());
+    return *constant_;
+  }
   CellKind cell_kind() const noexcept {
     return is_dictionary_ ? CellKind::kCode : is_text_ ? CellKind::kText : CellKind::kInteger;
   }

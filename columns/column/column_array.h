@@ -61,11 +61,13 @@ class ColumnArray {
   }
   /// Sets the column's next edition, with its number; it owns the edition before from then on.
   void change(std::size_t i, std::unique_ptr<Column> next, std::uint16_t edition) noexcept {
+    FLUGS_CHECK(i < owned_.size() && next != nullptr);
     next->set_former(std::move(owned_[i]), i, edition);
     put(i, std::move(next));
     sum_editions();
   }
   void set_dropped(std::size_t i) noexcept {
+    FLUGS_CHECK(i < owned_.size());
     owned_[i]->set_dropped();
     sum_editions();
   }
@@ -82,6 +84,7 @@ class ColumnArray {
   }
   bool empty() const noexcept { return size() == 0; }
   Column* operator[](std::size_t i) const noexcept {
+    FLUGS_DCHECK(i < size());
     return columns_[i].load(std::memory_order_acquire);
   }
   /// Calls `visit` for every edition in use, of every column.
@@ -93,6 +96,7 @@ class ColumnArray {
 
  private:
   std::unique_ptr<Column> put(std::size_t i, std::unique_ptr<Column> column) noexcept {
+    FLUGS_CHECK(i < owned_.size() && column != nullptr);
     columns_.begin(i).store(column.get(), std::memory_order_release);
     return std::exchange(owned_[i], std::move(column));
   }

@@ -54,6 +54,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, Hint
 }
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
+  FLUGS_CHECK(chunk < kChunksMax);
   chunks_in_dram_.put(chunk, entries);
   if (chunk == 0 && !is_text_) guesses_ = std::make_unique<std::atomic<std::uint32_t>[]>(kGuesses);
   entries_end_.store(std::min(first_id_of(chunk + 1), kEntriesMax), std::memory_order_release);
@@ -140,6 +141,7 @@ std::uint32_t Dictionary::count_unproven() const noexcept {
 void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
                                HashIndexBuilder::Source& source, RebuildCounts& counts,
                                pmem::Persister& persister) {
+  FLUGS_CHECK(first <= end && end <= rebuild_end_);
   prove_range(first, end, counts,
               [&](std::uint32_t id, std::uint64_t hash) { source.add(hash, id); });
   flush_entries(first, end, persister, "rebuild_dictionary/1");
@@ -179,6 +181,7 @@ bool Dictionary::is_present(std::uint32_t code) const noexcept {
 // Its ValueID stays unused. A damaged code must not find its bytes and take them for a text.
 void Dictionary::clear_torn(std::uint32_t id) noexcept {
   std::byte* address = entry(id);
+  FLUGS_CHECK(address != nullptr);
   for (std::uint32_t byte = 0; byte < entry_bytes_; byte += 8) store_word(address + byte, 0);
 }
 
@@ -247,6 +250,7 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
 Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t hash,
                                              pmem::Persister& persister) {
   if (hints_ != nullptr) return encode_new_hinted(value, hash, persister);
+  FLUGS_DCHECK(index_ && is_indexed());
   return index_->edit(hash, [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
     std::uint32_t found = kNone;
     editor.any([&](std::uint32_t candidate) {
@@ -267,10 +271,12 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   if (!is_indexed()) return encode_each(values, first, stride, cells, unflushed, persister);
   std::array<std::uint64_t, kBatchMax> hashes;
   std::array<std::uint32_t, kBatchMax> guesses;
+  FLUGS_DCHECK(stride != 0 && cells.size() >= values.size());
   Candidates candidates;
   bool are_misses_new = !has_hints_left();  // asked before the look-ups
   std::size_t n = 0;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
+    FLUGS_DCHECK(n < kBatchMax);
     hashes[n] = values[i].is_null() ? 0 : hash_of(values[i]);
     prefetch_index(hashes[n]);
   }
@@ -356,6 +362,7 @@ Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
 
 void Dictionary::write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept {
   std::byte* address = entry(id);
+  FLUGS_DCHECK(address != nullptr && proof != 0);
   if (entry_bytes_ == 8) {
     store_word(address, (cell.low & 0xFFFFFFFFu) | (proof << 32));
     return;
@@ -367,6 +374,7 @@ void Dictionary::write_entry(std::uint32_t id, const Cell& cell, std::uint64_t p
 
 Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const noexcept {
   const std::byte* address = entry(id);
+  FLUGS_DCHECK(address != nullptr);
   const std::uint64_t low = load_word(address);
   if (entry_bytes_ == 8) {
     if (low == 0) return Proof::kAbsent;
@@ -418,6 +426,7 @@ Result<std::uint32_t> Dictionary::reserve_id(pmem::Persister& persister) {
 Status Dictionary::grow(std::size_t chunk, pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
   if (chunk < chunks_.count()) return {};
+  FLUGS_CHECK(chunk == chunks_.count());
   const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
   if (!extent.ok()) return std::move(extent).status();
@@ -444,6 +453,7 @@ bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noex
 // ranges. A range that begins at or below the durable prefix moves that prefix to its end after the
 // fence.
 void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
+  FLUGS_DCHECK(id < count());
   note_read(SharedWord::kDictionary, &durable_);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (id < durable) return;
@@ -472,6 +482,7 @@ void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
 
 void Dictionary::flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
                                pmem::Label label) const noexcept {
+  FLUGS_DCHECK(end <= count());
   while (first < end) {
     const std::size_t chunk = chunk_of(first);
     const std::uint32_t chunk_end = std::min(end, first_id_of(chunk + 1));
@@ -485,6 +496,7 @@ void Dictionary::flush_entries(std::uint32_t first, std::uint32_t end, pmem::Per
 }
 
 void Dictionary::mark_durable(std::uint32_t first, std::uint32_t end) noexcept {
+  FLUGS_DCHECK(first < end && end <= count());
   note_write(SharedWord::kDictionary, &durable_);
   std::uint32_t durable = durable_.load(std::memory_order_relaxed);
   while (first <= durable && durable < end &&

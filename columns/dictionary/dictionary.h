@@ -182,6 +182,8 @@ class Dictionary {
   enum class Proof : std::uint8_t { kAbsent, kTorn, kValue, kNull };
 
   static constexpr ChunkGeometry kGeometry{kFirstChunkBits, kChunkBitsMax};
+  static_assert(Decoder::kFirstEntries == kGeometry.elements_in(0));
+  static_assert(Decoder::kNoCode == kNone && kEntriesMax < kNone);
   static std::uint32_t first_id_of(std::size_t chunk) noexcept {
     return static_cast<std::uint32_t>(kGeometry.first_of(chunk));
   }
@@ -233,6 +235,7 @@ class Dictionary {
   void publish_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister) noexcept;
   /// False: the index is damaged at this hash.
   bool lookup(std::uint64_t hash, Candidates& out) const {
+    FLUGS_DCHECK(hints_ != nullptr || index_);
     if (hints_ != nullptr) return hints_->lookup(hash, out);
     index_->lookup(hash, out);
     return true;
@@ -274,6 +277,7 @@ class Dictionary {
   std::string owner_;
   static constexpr std::size_t kSmallChunks = kChunkBitsMax - kFirstChunkBits + 1;
   static constexpr std::size_t kChunksMax = kSmallChunks + (kEntriesMax >> kChunkBitsMax) + 1;
+  static_assert(kGeometry.chunk_of(kEntriesMax - 1) < kChunksMax);
   // Written under grow_mutex_, before count_ passes it.
   GrowingArray<std::byte*, kSmallChunks> chunks_in_dram_;
   std::atomic<std::uint32_t> entries_end_{0};  // ids below it are in chunks that exist; see entry

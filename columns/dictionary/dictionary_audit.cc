@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 
 namespace flugs::columns {
@@ -17,6 +18,7 @@ Status Dictionary::torn_entry(std::uint32_t id) const {
 
 Status Dictionary::check_entries(std::uint32_t at_most, bool& has_more) {
   const std::uint32_t first = unchecked_.load(std::memory_order_relaxed);
+  FLUGS_CHECK(first <= unchecked_end_ && unchecked_end_ <= count());
   const std::uint32_t end = first + std::min(at_most, unchecked_end_ - first);
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 
 namespace flugs::columns {
@@ -20,6 +21,7 @@ constexpr std::uint32_t kEntriesLeftMax = 1u << 15;
 
 Result<std::uint32_t> Dictionary::encode_new_hinted(const Value& value, std::uint64_t hash,
                                                     pmem::Persister& persister) {
+  FLUGS_CHECK(hints_ != nullptr);
   Result<std::uint32_t> id = kNone;
   Status s = hints_->edit(hash, persister, [&](HintIndex::Editor& editor) {
     const auto is_wanted = [&](std::uint32_t candidate) {
@@ -112,6 +114,7 @@ bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most)
 // The entries begin at durable_end = `first`.
 void Dictionary::publish_hints(std::uint32_t first, std::uint32_t end,
                                pmem::Persister& persister) noexcept {
+  FLUGS_CHECK(first < end && end <= durable_.load(std::memory_order_relaxed));
   HintIndexLayout& layout = hints_->layout();
   flush_hints(first, end, persister, "keep_hints/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
@@ -224,6 +227,7 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
 // index, which gets no more room, a missing hint would go unnoticed.
 std::uint32_t Dictionary::add_hints(std::uint32_t first, std::uint32_t end,
                                     pmem::Persister& persister) noexcept {
+  FLUGS_DCHECK(end <= count());
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;
     if (prove(id, hash) != Proof::kValue) continue;

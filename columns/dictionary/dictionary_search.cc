@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 
 namespace flugs::columns {
@@ -72,6 +73,7 @@ std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
 template <typename F>
 std::uint32_t Dictionary::search_words(std::uint32_t first, std::uint32_t end,
                                        F&& is_wanted) const noexcept {
+  FLUGS_DCHECK(end <= count());
   while (first < end) {
     const std::uint32_t chunk_end = std::min(end, first_id_of(chunk_of(first) + 1));
     const auto* words = reinterpret_cast<const std::uint64_t*>(entry(first));
@@ -142,6 +144,7 @@ Status Dictionary::encode_each(std::span<const Value> values, std::size_t first,
 // place in the index.
 void Dictionary::index_late_entries() {
   const std::lock_guard guard(late_mutex_);
+  FLUGS_CHECK(index_.has_value());
   const std::uint32_t end = count();
   for (std::uint32_t id = rebuild_end_; id < end; ++id) {
     std::uint64_t hash = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/check.h"
 #include "base/zeroed_memory.h"
 
 namespace flugs::columns {
@@ -70,6 +71,7 @@ std::size_t HashIndex::clear_used() noexcept {
 }
 
 void* HashIndex::allocate_memory(std::size_t bytes) {
+  FLUGS_DCHECK(bytes % alignof(Bucket) == 0);
   const std::lock_guard guard(memory_lock_);
   if (slabs_.empty() || slab_used_ + bytes > slabs_.back().bytes) {
     std::size_t slab_bytes = slabs_.empty() ? kFirstSlabBytes : slabs_.back().bytes * 2;
@@ -87,6 +89,8 @@ void* HashIndex::allocate_memory(std::size_t bytes) {
 HashIndex::Segment* HashIndex::new_segment(std::uint32_t depth, std::uint32_t prefix) {
   // Fresh memory is zero, which is an empty segment; constructing it would write all of it again.
   auto* segment = static_cast<Segment*>(allocate_memory(sizeof(Segment)));
+  FLUGS_CHECK(depth <= kDepthMax);
+  FLUGS_DCHECK((std::uint64_t{prefix} << depth & 0xFFFFFFFFu) == 0);  // only its upper bits
   segment->split_at.store(kSplitAtOverflows, std::memory_order_relaxed);
   segment->depth = depth;
   segment->prefix = prefix;
@@ -235,6 +239,7 @@ void HashIndex::split(Segment& segment) {
 // Moves entries to new segments by the next `bits` bits of their fingerprints; entries without any
 // of these bits stay. All buckets are locked.
 void HashIndex::spread(Segment& segment, std::uint32_t bits) {
+  FLUGS_CHECK(bits >= 1 && bits <= kSpreadBits);
   const std::uint32_t depth = segment.depth + bits;
   const std::size_t parts = std::size_t{1} << bits;
   const auto part_of = [&](std::uint64_t word) {
@@ -259,6 +264,7 @@ void HashIndex::spread(Segment& segment, std::uint32_t bits) {
   });
   while (directory_.load(std::memory_order_relaxed)->depth < depth) double_directory();
   Directory& directory = *directory_.load(std::memory_order_relaxed);
+  FLUGS_DCHECK(directory.depth >= depth);
   const std::size_t span = std::size_t{1} << (directory.depth - depth);
   for (std::size_t part = 1; part < parts; ++part) {
     const std::size_t first = directory.index_of(siblings[part]->prefix);

@@ -205,6 +205,7 @@ class HashIndex {
   static constexpr std::uint32_t kSplitAtOverflows = kBuckets / 10;
   static constexpr std::uint32_t kDepthMax = 24;   // 32 fingerprint bits less 8 that choose buckets
   static constexpr std::uint32_t kSpreadBits = 4;  // split in one step: 16 segments from one
+  static_assert((std::uint64_t{kBuckets} << kDepthMax) == (std::uint64_t{1} << 32));
 
   struct alignas(64) Bucket {
     std::array<std::atomic<std::uint64_t>, kSlots> slots;
@@ -223,10 +224,12 @@ class HashIndex {
     }
     Bucket* overflow() const noexcept { return overflow_in(link.load(std::memory_order_acquire)); }
     void set_overflow(Bucket* bucket) noexcept {
+      FLUGS_DCHECK((reinterpret_cast<std::uintptr_t>(bucket) & ~kAddress) == 0);
       const std::uintptr_t rest = link.load(std::memory_order_relaxed) & ~kAddress;
       link.store(reinterpret_cast<std::uintptr_t>(bucket) | rest, std::memory_order_release);
     }
     void next_version() noexcept {
+      FLUGS_DCHECK((link.load(std::memory_order_relaxed) & kLocked) != 0);
       link.store(link.load(std::memory_order_relaxed) + (std::uintptr_t{1} << kVersionShift),
                  std::memory_order_release);
     }
@@ -242,6 +245,7 @@ class HashIndex {
       }
     }
     void unlock() noexcept {
+      FLUGS_DCHECK((link.load(std::memory_order_relaxed) & kLocked) != 0);
       link.store(link.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release);
     }
   };
@@ -261,6 +265,7 @@ class HashIndex {
     std::array<Bucket, kBuckets> buckets;
 
     void note_used(std::size_t bucket) noexcept {
+      FLUGS_DCHECK(bucket < kBuckets);
       std::atomic<std::uint64_t>& word = used[bucket / 64];
       const std::uint64_t bit = std::uint64_t{1} << (bucket % 64);
       if ((word.load(std::memory_order_relaxed) & bit) == 0)
@@ -296,6 +301,7 @@ class HashIndex {
     return static_cast<std::uint32_t>(word) - 1;
   }
   static std::uint64_t make_slot(std::uint32_t fingerprint, std::uint32_t payload) noexcept {
+    FLUGS_DCHECK(payload != 0xFFFFFFFFu);
     return (std::uint64_t{fingerprint} << 32) | (payload + 1);
   }
 

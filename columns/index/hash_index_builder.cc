@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "base/check.h"
+
 namespace flugs::columns {
 
 HashIndexBuilder::HashIndexBuilder(HashIndex& index, std::size_t count, std::size_t sources)
@@ -19,6 +21,7 @@ HashIndexBuilder::HashIndexBuilder(InUse /*in_use*/, HashIndex& index, std::size
 }
 
 void HashIndexBuilder::make_sources(std::size_t count) {
+  FLUGS_CHECK(!sources_.empty());
   const std::size_t each = count / groups() / sources_.size();
   for (Source& source : sources_) {
     source.builder_ = this;
@@ -28,6 +31,7 @@ void HashIndexBuilder::make_sources(std::size_t count) {
 }
 
 void HashIndexBuilder::insert_group(std::size_t group) {
+  FLUGS_CHECK(group < groups());
   for (Source& source : sources_) {
     for (const std::uint64_t entry : source.groups_[group]) index_.bulk_insert(entry);
     source.groups_[group] = {};

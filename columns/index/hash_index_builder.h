@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/index/hash_index.h"
 
 namespace flugs::columns {
@@ -21,6 +22,7 @@ class HashIndexBuilder {
   class Source {
    public:
     void add(std::uint64_t hash, std::uint32_t payload) {
+      FLUGS_DCHECK(builder_ != nullptr);
       const std::uint64_t entry = HashIndex::make_entry(hash, payload);
       groups_[builder_->group_of(entry)].push_back(entry);
     }
@@ -38,7 +40,10 @@ class HashIndexBuilder {
   struct InUse {};
   HashIndexBuilder(InUse in_use, HashIndex& index, std::size_t count, std::size_t sources);
 
-  Source& source(std::size_t i) noexcept { return sources_[i]; }
+  Source& source(std::size_t i) noexcept {
+    FLUGS_CHECK(i < sources_.size());
+    return sources_[i];
+  }
   std::size_t groups() const noexcept { return std::size_t{1} << group_bits_; }
   /// Inserts a group's entries and frees their memory.
   void insert_group(std::size_t group);
@@ -46,6 +51,7 @@ class HashIndexBuilder {
   /// line that `edit(hash)` reads. `hash` has the bits that `edit` needs.
   template <typename F>
   void for_each_in_group(std::size_t group, F&& insert) {
+    FLUGS_CHECK(group < groups());
     constexpr std::size_t kAhead = 8;
     for (Source& source : sources_) {
       const std::vector<std::uint64_t>& entries = source.groups_[group];

@@ -81,6 +81,7 @@ bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
 }
 
 void HintIndex::put_slab(pmem::Extent slab) {
+  FLUGS_CHECK(slab.bytes != 0 && slab.bytes % kSegmentBytes == 0);
   slab_offsets_.push_back(slab.offset);
   bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
 }
@@ -95,6 +96,7 @@ void HintIndex::put_new_slab(pmem::Extent slab) {
 // A large directory is filled at once: with small pages each would cost a page fault, and later a
 // TLB miss.
 HintIndex::Directory::Directory(unsigned log2_words) : depth_(log2_words) {
+  FLUGS_CHECK(log2_words <= kDepthMax);
   words_ = static_cast<std::uint64_t*>(is_large() ? take_huge_pages(bytes())
                                                   : std::calloc(count(), sizeof(std::uint64_t)));
   FLUGS_CHECK(words_ != nullptr);
@@ -193,6 +195,7 @@ Status HintIndex::damage() const {
 // Holds structure_mutex_.
 void HintIndex::read_all() {
   const Directory* directory = directory_.load(std::memory_order_relaxed);
+  FLUGS_CHECK(directory != nullptr);
   for (std::size_t i = 0; !is_all_read_ && i < directory->count(); ++i) word_of(*directory, i);
   is_all_read_ = true;
 }
@@ -353,6 +356,7 @@ void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
 HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::uint64_t value,
                                        Unflushed* unflushed) {
   if (slot == nullptr) return Room::kNone;
+  FLUGS_DCHECK(word_ != 0 && is_live(value));
   store(*slot, value);
   std::uint32_t lines = 0;
   index_.for_each_line_to(word_, fingerprint_, slot, [&](const void* line) {
@@ -380,6 +384,7 @@ HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unfl
 }
 
 void HintIndex::Editor::take_back(std::uint32_t payload, std::uint32_t successor) noexcept {
+  FLUGS_DCHECK(payload != successor);
   const std::uint64_t wanted = make_slot(fingerprint_, successor);
   index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
     return line.any([&](std::uint32_t i, std::uint64_t value) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/mutex.h"
 #include "base/shared_words.h"
 #include "base/spin_lock.h"
@@ -93,6 +94,7 @@ class HintIndex {
     /// Adds an absent entry to a slot from `any`. Nothing may rely on the entry before its lines
     /// are flushed.
     Room insert_at(std::uint64_t* free, std::uint32_t payload) {
+      FLUGS_DCHECK(free != nullptr && !is_live(load(*free)));
       return put(free, true, make_slot(fingerprint_, payload), nullptr);
     }
     /// Adds an entry unless it exists. `unflushed`, if not null, takes all that must be flushed
@@ -167,10 +169,12 @@ class HintIndex {
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
   static constexpr unsigned kDepthMax = 24;
   static constexpr std::uint64_t kDepthMask = 63;
+  static_assert(kDepthMax <= kDepthMask);
   static constexpr int kNumberShift = 48;
   static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kNumberShift) - 1;
   // Slabs: 4 KB, then doubling, up to 2 MB.
   static constexpr ChunkGeometry kSlabs{0, 9};
+  static_assert((kSegmentBytes << kSlabs.largest_log2) == (std::uint64_t{1} << kSlabMapShift));
 
   /// The copy that look-ups use: the words of the pool's directory, once these are durable. 0: the
   /// word was not read since opening. A directory made after opening has all words.
@@ -183,7 +187,10 @@ class HintIndex {
 
     unsigned depth() const noexcept { return depth_; }
     std::size_t count() const noexcept { return std::size_t{1} << depth_; }
-    std::uint64_t& word(std::size_t index) const noexcept { return words_[index]; }
+    std::uint64_t& word(std::size_t index) const noexcept {
+      FLUGS_DCHECK(index < count());
+      return words_[index];
+    }
     std::size_t index_of(std::uint32_t fingerprint) const noexcept {
       return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth_) >> 32);
     }
@@ -226,9 +233,11 @@ class HintIndex {
   }
   static bool is_live(std::uint64_t slot) noexcept { return static_cast<std::uint32_t>(slot) != 0; }
   static std::uint64_t make_slot(std::uint32_t fingerprint, std::uint32_t payload) noexcept {
+    FLUGS_DCHECK(payload != 0xFFFFFFFFu);
     return (std::uint64_t{fingerprint} << 32) | (payload + 1u);
   }
   static std::uint32_t payload_of(std::uint64_t slot) noexcept {
+    FLUGS_DCHECK(is_live(slot));
     return static_cast<std::uint32_t>(slot) - 1;
   }
   static std::uint32_t home_of(std::uint32_t fingerprint) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -33,6 +34,11 @@ struct HintIndexLayout {
   Change change;
 };
 static_assert(sizeof(HintIndexLayout) == 192);
+static_assert(offsetof(HintIndexLayout, durable_end) == 24);
+static_assert(offsetof(HintIndexLayout, null_code) == 32);
+static_assert(offsetof(HintIndexLayout, slabs) == 64);
+static_assert(offsetof(HintIndexLayout, change) == 128);
+static_assert(offsetof(HintIndexLayout::Change, checksum) == 56);
 static_assert(std::is_trivially_copyable_v<HintIndexLayout> &&
               std::is_standard_layout_v<HintIndexLayout>);
 
@@ -48,5 +54,9 @@ struct HintSegmentLayout {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(HintSegmentLayout) == 4096);
+static_assert(offsetof(HintSegmentLayout, next) == 4032);
+static_assert(std::is_trivially_copyable_v<HintSegmentLayout> &&
+              std::is_standard_layout_v<HintSegmentLayout>);
+static_assert(static_cast<std::uint32_t>(HintSegmentLayout::kEmptied) == 0);  // no payload
 
 }  // namespace flugs::columns

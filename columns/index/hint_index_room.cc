@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "columns/index/hint_index.h"
 
 namespace flugs::columns {
@@ -44,6 +45,7 @@ Status HintIndex::make_room(std::uint64_t hash, pmem::Persister& persister) {
 //   2     directory                     persist (8 bytes)   an empty index
 // Must hold:  1 before 2, else the word would be noise.
 Status HintIndex::begin(pmem::Persister& persister) {
+  FLUGS_CHECK(directory_.load(std::memory_order_relaxed) == nullptr);
   Result<pmem::Extent> extent = pool_.allocator().allocate(sizeof(std::uint64_t), persister);
   if (!extent.ok()) return std::move(extent).status();
   Result<std::uint64_t> segment = new_segment(persister);
@@ -65,6 +67,7 @@ Status HintIndex::begin(pmem::Persister& persister) {
 
 void HintIndex::publish(std::uint64_t directory, std::unique_ptr<Directory> copy,
                         pmem::Persister& persister, pmem::Label label) {
+  FLUGS_CHECK(copy->depth() == depth_of(directory));
   store(layout_.directory, directory);
   persister.persist(&layout_.directory, sizeof layout_.directory, label);
   bytes_in_pool_.fetch_add(directory_extent(directory).bytes, std::memory_order_relaxed);
@@ -163,6 +166,7 @@ void HintIndex::give_back(const Segments& segments, pmem::Persister& persister) 
 // line is read. The segments have room for all slots.
 void HintIndex::fill(std::span<const std::uint64_t> segments,
                      std::span<const std::uint64_t> slots) noexcept {
+  FLUGS_CHECK(slots.size() <= segments.size() * kSlotsInSegment);
   for (std::size_t i = 0; i < segments.size(); ++i) {
     Segment& segment = *segment_at(segments[i]);
     // Word by word: readers that loaded an old directory may still read here.
@@ -190,6 +194,7 @@ void HintIndex::fill(std::span<const std::uint64_t> segments,
 // meanwhile, erases the copy, once it can be found.
 void HintIndex::erase_again(const std::vector<Segment*>& replaced,
                             std::span<const std::uint64_t> copied) noexcept {
+  FLUGS_CHECK(copied.size() <= replaced.size() * kSlotsInSegment);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::size_t i = 0; i < copied.size(); ++i) {
     const std::uint64_t* slots = replaced[i / kSlotsInSegment]->slots[0];
@@ -215,6 +220,7 @@ std::vector<std::uint64_t> HintIndex::slots_of(std::span<Segment* const> segment
 // Without a branch, because the bit cannot be predicted.
 HintIndex::Halves::Halves(std::span<const std::uint64_t> slots, unsigned depth)
     : lower(slots.size()), upper(slots.size()) {
+  FLUGS_CHECK(depth <= kDepthMax);
   std::size_t lower_count = 0;
   std::size_t upper_count = 0;
   for (const std::uint64_t slot : slots) {
@@ -223,6 +229,7 @@ HintIndex::Halves::Halves(std::span<const std::uint64_t> slots, unsigned depth)
     lower_count += is_live(slot) & (bit ^ 1);
     upper_count += is_live(slot) & bit;
   }
+  FLUGS_DCHECK(lower_count + upper_count <= slots.size());
   lower.resize(lower_count);
   upper.resize(upper_count);
 }
@@ -307,6 +314,7 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
 Status HintIndex::change(const Block& block, std::uint64_t old_word,
                          std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
                          pmem::Persister& persister) {
+  FLUGS_CHECK(upper.empty() || block.span >= 2);  // else the words have no second half
   // Each half has at least one free slot.
   const std::size_t lower_count = lower.size() / kSlotsInSegment + 1;
   const std::size_t upper_count = upper.empty() ? 0 : upper.size() / kSlotsInSegment + 1;

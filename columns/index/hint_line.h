@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/shared_words.h"
 #include "columns/index/hint_index_layout.h"
 
@@ -21,6 +22,7 @@ namespace flugs::columns {
 /// `read_hint_line`, and sets of slots: bit i is slot i.
 struct HintLine {
   static constexpr std::uint32_t kSlots = HintSegmentLayout::kSlots;
+  static_assert(kSlots % 4 == 0);  // vectors of four are read
   std::array<std::uint64_t, kSlots> values;
   std::uint32_t matching;  ///< entries with the fingerprint
   std::uint32_t free;      ///< slots for a new entry
@@ -86,6 +88,7 @@ inline HintLine read_hint_vectors(const std::uint64_t* slots, std::uint32_t fing
 /// Reads a line, aligned to 64 bytes, that other threads may write to. What a writer stored before
 /// it stored a slot's value is visible afterwards.
 inline HintLine read_hint_line(const std::uint64_t* slots, std::uint32_t fingerprint) noexcept {
+  FLUGS_DCHECK(reinterpret_cast<std::uintptr_t>(slots) % 64 == 0);
   note_read(SharedWord::kHintLine, slots);
 #if FLUGS_HINT_LINE_SSE2
   return read_hint_vectors(slots, fingerprint);

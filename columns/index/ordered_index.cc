@@ -12,6 +12,9 @@ namespace {
 // Two nodes are joined only if that leaves room; else the next insert would split the node again.
 constexpr std::uint32_t kLeafEntriesJoined = kLeafEntries - kLeafEntries / 4;
 constexpr std::uint32_t kInnerEntriesJoined = kInnerEntries - kInnerEntries / 4;
+// Where two nodes are not joined, each gets enough of their entries.
+static_assert((kLeafEntriesJoined + 1) / 2 >= kLeafEntriesMin);
+static_assert((kInnerEntriesJoined + 1) / 2 - 1 >= kInnerEntriesMin);
 
 // A point look-up needs an entry or two: copy a few first, then more at a time.
 constexpr std::uint32_t kFirstBatch = 4;
@@ -116,6 +119,7 @@ void OrderedIndex::split(const Path& path) {
   if (!parent.node->lock.upgrade(parent.version)) return;
   Node* node = path.node;
   if (node->lock.upgrade(path.version)) {
+    FLUGS_DCHECK(node->count() == (node->is_leaf ? kLeafEntries : kInnerEntries));
     bool at_right_edge = true;
     for (std::uint32_t i = 0; i < path.depth; ++i)
       at_right_edge = at_right_edge && path.steps[i].child == path.steps[i].node->count();
@@ -140,6 +144,7 @@ void OrderedIndex::split(const Path& path) {
 OrderedEntry OrderedIndex::split_leaf(Leaf& left, Node*& right_out, bool at_right_edge) {
   const std::uint32_t n = left.count();
   const std::uint32_t kept = at_right_edge ? kLeafEntriesBuilt : n / 2;
+  FLUGS_CHECK(kept >= 1 && kept < n);
   Leaf* right = store_.new_leaf();
   for (std::uint32_t i = kept; i < n; ++i) right->set_entry(i - kept, left.entry(i));
   right->set_count(n - kept);
@@ -153,6 +158,7 @@ OrderedEntry OrderedIndex::split_leaf(Leaf& left, Node*& right_out, bool at_righ
 OrderedEntry OrderedIndex::split_inner(Inner& left, Node*& right_out, bool at_right_edge) {
   const std::uint32_t n = left.count();
   const std::uint32_t kept = at_right_edge ? kInnerEntriesBuilt : n / 2;
+  FLUGS_CHECK(kept >= 1 && kept < n);
   Inner* right = store_.new_inner();
   for (std::uint32_t i = kept + 1; i < n; ++i) right->set_entry(i - kept - 1, left.entry(i));
   for (std::uint32_t i = kept + 1; i <= n; ++i) right->set_child(i - kept - 1, left.child(i));
@@ -244,6 +250,7 @@ void OrderedIndex::join(const Path& path) {
     }
   } else {
     // The descent made sure that the parent has at least two children.
+    FLUGS_CHECK(parent.count() >= 1);
     const std::uint32_t i = std::min(path.parent().child, parent.count() - 1);
     Node* left = parent.child(i);
     Node* right = parent.child(i + 1);
@@ -260,6 +267,8 @@ void OrderedIndex::join(const Path& path) {
 }
 
 void OrderedIndex::join_leaves(Inner& parent, std::uint32_t i, Leaf& left, Leaf& right) {
+  FLUGS_DCHECK(parent.lock.is_locked() && left.lock.is_locked() && right.lock.is_locked());
+  FLUGS_DCHECK(left.next.load(std::memory_order_relaxed) == &right);
   std::array<OrderedEntry, std::size_t{2} * kLeafEntries> entries;
   std::uint32_t n = 0;
   for (std::uint32_t k = 0; k < left.count(); ++k) entries[n++] = left.entry(k);
@@ -280,6 +289,7 @@ void OrderedIndex::join_leaves(Inner& parent, std::uint32_t i, Leaf& left, Leaf&
 }
 
 void OrderedIndex::join_inners(Inner& parent, std::uint32_t i, Inner& left, Inner& right) {
+  FLUGS_DCHECK(parent.lock.is_locked() && left.lock.is_locked() && right.lock.is_locked());
   std::array<OrderedEntry, std::size_t{2} * kInnerEntries + 1> entries;
   std::array<Node*, std::size_t{2} * kInnerEntries + 2> children;
   std::uint32_t n = 0;
@@ -344,6 +354,7 @@ bool OrderedIndex::scan_from(const Path& path, std::uint32_t first, Probe probe,
     const std::uint32_t count = leaf->count();
     const std::uint32_t end = std::min(std::max(first, count), first + batch_max);
     const std::uint32_t n = end - first;
+    FLUGS_DCHECK(n <= batch.size());
     for (std::uint32_t i = 0; i < n; ++i) batch[i] = leaf->entry(first + i);
     const Leaf* next = leaf;
     std::uint64_t next_version = version;

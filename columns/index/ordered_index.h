@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/check.h"
 #include "columns/index/ordered_index_node.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
@@ -115,8 +116,14 @@ class OrderedIndex {
     Node* node;
     std::uint64_t version;
 
-    Leaf& leaf() const noexcept { return static_cast<Leaf&>(*node); }
-    const Step& parent() const noexcept { return steps[depth - 1]; }
+    Leaf& leaf() const noexcept {
+      FLUGS_DCHECK(node->is_leaf);
+      return static_cast<Leaf&>(*node);
+    }
+    const Step& parent() const noexcept {
+      FLUGS_DCHECK(depth >= 1 && depth <= kDepthMax);
+      return steps[depth - 1];
+    }
   };
   enum class Purpose : std::uint8_t { kRead, kInsert, kErase };
   enum class Descent : std::uint8_t {

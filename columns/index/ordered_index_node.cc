@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/check.h"
 #include "base/zeroed_memory.h"
 
 namespace flugs::columns {
@@ -49,11 +50,13 @@ Inner* NodeStore::new_inner() {
 }
 
 void NodeStore::free(Leaf* leaf) {
+  FLUGS_DCHECK(leaf->is_leaf && !leaf->lock.is_locked());
   const std::lock_guard guard(lock_);
   free_leaves_.push_back(leaf);
 }
 
 void NodeStore::free(Inner* inner) {
+  FLUGS_DCHECK(!inner->is_leaf && !inner->lock.is_locked());
   const std::lock_guard guard(lock_);
   free_inners_.push_back(inner);
 }

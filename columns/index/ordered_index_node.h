@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/shared_words.h"
 #include "base/spin_lock.h"
 
@@ -60,6 +61,7 @@ class VersionLock {
     }
   }
   void unlock() noexcept {
+    FLUGS_DCHECK(is_locked());
     word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   bool is_locked() const noexcept { return (word_.load(std::memory_order_relaxed) & 1) != 0; }
@@ -93,15 +95,18 @@ struct EntryArray {
   }
   OrderedEntry entry(std::uint32_t i) const noexcept { return {prefix(i), row(i)}; }
   void set_entry(std::uint32_t i, const OrderedEntry& entry) noexcept {
+    FLUGS_DCHECK(i < kCapacity);
     prefixes[i].store(entry.prefix, std::memory_order_release);
     rows[i].store(entry.row, std::memory_order_release);
   }
   /// Makes room at `i` in the first `count` entries.
   void shift_up(std::uint32_t i, std::uint32_t count) noexcept {
+    FLUGS_DCHECK(i <= count && count < kCapacity);
     for (std::uint32_t k = count; k > i; --k) set_entry(k, entry(k - 1));
   }
   /// Removes entry `i` of the first `count`.
   void shift_down(std::uint32_t i, std::uint32_t count) noexcept {
+    FLUGS_DCHECK(i < count && count <= kCapacity);
     for (std::uint32_t k = i; k + 1 < count; ++k) set_entry(k, entry(k + 1));
   }
 
@@ -127,12 +132,14 @@ struct alignas(64) Leaf : Node, EntryArray<kLeafEntries> {
 
   Leaf() noexcept : Node(true) {}
   void insert(std::uint32_t i, const OrderedEntry& entry) noexcept {
+    FLUGS_DCHECK(lock.is_locked());
     const std::uint32_t n = count();
     shift_up(i, n);
     set_entry(i, entry);
     set_count(n + 1);  // last: a slot below the count has been written
   }
   void erase(std::uint32_t i) noexcept {
+    FLUGS_DCHECK(lock.is_locked());
     const std::uint32_t n = count();
     shift_down(i, n);
     set_count(n - 1);
@@ -156,6 +163,7 @@ struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
     return children[i].load(std::memory_order_acquire);
   }
   void set_child(std::uint32_t i, Node* child) noexcept {
+    FLUGS_DCHECK(i <= kCapacity && child != nullptr);
     children[i].store(child, std::memory_order_release);
   }
   /// Child `i` was split: it keeps the entries up to `separator`, `right` has the rest.
@@ -176,6 +184,7 @@ struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
   }
   /// There must be one child more than separators.
   void assign(std::span<const OrderedEntry> separators, std::span<Node* const> below) noexcept {
+    FLUGS_DCHECK(below.size() == separators.size() + 1);
     for (std::uint32_t i = 0; i < separators.size(); ++i) set_entry(i, separators[i]);
     for (std::uint32_t i = 0; i < below.size(); ++i) set_child(i, below[i]);
     set_count(static_cast<std::uint32_t>(separators.size()));

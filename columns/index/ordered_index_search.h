@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/check.h"
 #include "columns/index/ordered_index.h"
 #include "columns/index/ordered_index_node.h"
 
@@ -33,6 +34,7 @@ std::uint32_t prefix_bound(const N& node, std::uint32_t first, std::uint32_t end
   const auto before = [&](std::uint32_t i) {
     return kAbove ? node.prefix(i) <= prefix : node.prefix(i) < prefix;
   };
+  FLUGS_DCHECK(first <= end && end <= N::kCapacity);
   std::uint32_t length = end - first;
   if (length == 0) return first;
   while (length > 1) {  // without branches that could be mispredicted

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.h"
 #include "columns/main/main_kernels.h"
 
 namespace flugs::columns {
 
 /// Bits 0 to count - 1; count is at most 64.
 constexpr std::uint64_t low_bits(unsigned count) noexcept {
+  FLUGS_DCHECK(count <= 64);
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
@@ -51,6 +53,7 @@ inline std::size_t count_bits(const std::uint64_t* words, std::size_t first, std
 template <typename Blocks>
 void for_blocks(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask,
                 const Blocks& blocks) {
+  FLUGS_DCHECK(first % 64 == 0);
   const std::size_t whole = count / 64;
   if (whole != 0) blocks(std::size_t{first / 64}, whole, mask);
   if (count % 64 == 0) return;
@@ -64,6 +67,7 @@ template <typename Codes>
 void members_one_by_one(const Codes& codes, PackedCodes packed, std::size_t first,
                         std::size_t count, const std::uint64_t* wanted, std::uint32_t limit,
                         std::uint64_t* mask) {
+  FLUGS_DCHECK(packed.bits <= 32);
   constexpr std::size_t kStep = 16;
   std::uint32_t unpacked[kStep * 64];
   for (std::size_t done = 0; done < count; done += kStep) {

@@ -116,6 +116,7 @@ bool MainColumn::has_codes_of(const MainColumn& other) const noexcept {
 }
 
 std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
+  FLUGS_DCHECK(run_count_ != 0 && row < row_count_);
   const std::uint32_t step = row >> MainColumnLayout::kRowsPerRunStartLog2;
   const std::uint32_t last_step = (row_count_ - 1) >> MainColumnLayout::kRowsPerRunStartLog2;
   const std::uint32_t last = run_count_ - 1;
@@ -169,6 +170,7 @@ void MainColumn::stored_plus(std::uint32_t first, std::uint32_t count, std::uint
 }
 
 void MainColumn::values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const {
+  FLUGS_DCHECK(run_count_ == 0 && encoding_ != MainEncoding::kConstant);
   if (entries_ != nullptr) {
     kernels().decode(packed(), first, count, reinterpret_cast<const std::int64_t*>(entries_),
                      static_cast<std::uint32_t>(code_count_ - 1), out);
@@ -227,6 +229,7 @@ void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_vie
 
 // For whole blocks; bits behind the last row may be set. Not for run-length encoding.
 void MainColumn::null_words(std::size_t first, std::size_t count, std::uint64_t* out) const {
+  FLUGS_DCHECK(run_count_ == 0);
   if (null_bits_ != nullptr) {
     std::copy_n(null_bits_ + first, count, out);
   } else if (cells_ != nullptr) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/check.h"
 #include "columns/cells/cell.h"
 #include "columns/main/main_column_layout.h"
 #include "columns/main/main_kernels.h"
@@ -115,16 +116,19 @@ class MainColumn {
 
   // One row, below row_count(). Payload 0, text empty, for NULL.
   bool is_null(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < row_count_);
     if (!has_nulls()) return false;
     return code_count_ != 0 ? code(row) == 0 : is_plain_null(row);
   }
   std::int64_t integer(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < row_count_ && !is_text());
     if (code_count_ != 0) return entry_integer(code(row));
     const auto payload =
         static_cast<std::int64_t>(records_ != nullptr ? record_field(row) : codes_[row]);
     return type_ == Type::kDouble ? ordered_double(payload) : payload;
   }
   std::string_view text(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < row_count_ && is_text());
     return code_count_ != 0 ? entry_text(code(row)) : view(cells_ + std::size_t{row} * 16);
   }
   Value value(std::uint32_t row) const noexcept;
@@ -134,16 +138,19 @@ class MainColumn {
   /// Whether the domain is dense: codes are ranks in the group's values.
   bool has_entries() const noexcept { return entries_ != nullptr; }
   std::uint64_t code(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < row_count_ && code_count_ != 0);
     if (records_ != nullptr) return std::min(record_field(row), code_count_ - 1);
     if (run_count_ != 0) row = run_of(row);
     return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count_ - 1);
   }
   bool entry_is_null(std::uint64_t code) const noexcept { return code == 0 && has_nulls(); }
   std::int64_t entry_integer(std::uint64_t code) const noexcept {
+    FLUGS_DCHECK(code < code_count_ && !is_text());
     if (entries_ != nullptr) return integer_at(entries_ + code * 8);
     return entry_is_null(code) ? 0 : static_cast<std::int64_t>(base_ + code);
   }
   std::string_view entry_text(std::uint64_t code) const noexcept {
+    FLUGS_DCHECK(code < code_count_ && is_text());
     if (entries_ != nullptr) return view(entries_ + code * 16);
     return view(reinterpret_cast<const std::byte*>(layout_->min));
   }
@@ -181,12 +188,14 @@ class MainColumn {
   /// begins `shift` bits into `first`, and for each further row `stride` bytes later; 8 bytes are
   /// read there.
   void read_rows_from(const std::byte* first, std::uint32_t stride, unsigned shift) noexcept {
+    FLUGS_CHECK(first != nullptr && stride % 8 == 0 && shift < 8);
     records_ = first;
     record_stride_ = stride;
     record_shift_ = static_cast<std::uint8_t>(shift);
   }
   /// The field's content, which may not be a code.
   std::uint64_t record_field(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(records_ != nullptr && row < row_count_);
     std::uint64_t window = 0;
     std::memcpy(&window, records_ + std::size_t{row} * record_stride_, 8);
     return (window >> record_shift_) & packed().mask();
@@ -220,6 +229,9 @@ class MainColumn {
 
  private:
   friend class MainColumnAuditor;
+  // A plain cell with this tag holds no text.
+  static_assert(MainColumnLayout::kNullTag > text_cell::kInlineBytesMax &&
+                MainColumnLayout::kNullTag != text_cell::kOutOfLine);
 
   PackedCodes packed() const noexcept { return {codes_, code_bits_}; }
   std::string_view view(const std::byte* cell) const noexcept {

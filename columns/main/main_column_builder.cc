@@ -30,6 +30,7 @@ struct MainColumnBuilder::Plan {
     return is_text() ? cells[row].is_null : !nulls.empty() && nulls[row] != 0;
   }
   bool equals_previous(std::size_t row) const noexcept {
+    FLUGS_DCHECK(row != 0 && row < facts.rows);
     const bool null = is_null(row);
     if (null || is_null(row - 1)) return null && is_null(row - 1);
     return is_text() ? is_same_text(cells[row], cells[row - 1], memory)
@@ -57,8 +58,11 @@ namespace {
 // Packs codes LSB first, one behind the other.
 class Packer {
  public:
-  Packer(std::byte* at, unsigned bits) noexcept : at_(at), bits_(bits) {}
+  Packer(std::byte* at, unsigned bits) noexcept : at_(at), bits_(bits) {
+    FLUGS_CHECK(is_code_width(bits) && bits < 64);
+  }
   void append(std::uint64_t code) noexcept {
+    FLUGS_DCHECK(code >> bits_ == 0);
     word_ |= code << used_;
     used_ += bits_;
     if (used_ < 64) return;
@@ -143,6 +147,8 @@ void MainColumnBuilder::Plan::choose(MainEncodings allowed) {
     facts.distinct = distinct ? distinct->count() : 0;
   }
   choice = choose_encoding(facts, allowed);
+  FLUGS_CHECK(!choice.has_entries || distinct.has_value());
+  FLUGS_CHECK(choice.code_bits == 0 || is_code_width(choice.code_bits));
   if (choice.has_entries)
     distinct->sort(facts.type, memory, facts.nulls != 0);
   else
@@ -172,6 +178,7 @@ void MainColumnBuilder::Plan::write_entries(std::byte* at) const noexcept {
     std::memcpy(at, &cell, entry_bytes);
     at += entry_bytes;
   };
+  FLUGS_CHECK(layout.entry_count == distinct->count() + (facts.nulls != 0 ? 1 : 0));
   if (facts.nulls != 0) put({});
   for (const Cell& entry : distinct->entries()) put(entry);
 }
@@ -187,6 +194,7 @@ void MainColumnBuilder::Plan::write_runs(std::byte* ends, std::byte* starts) con
     if (row % (1u << kLog2) == 0) put(starts, row >> kLog2, run);
   }
   put(ends, run, facts.rows);
+  FLUGS_CHECK(run + 1 == facts.runs);
 }
 
 void MainColumnBuilder::Plan::write_codes(std::byte* at) const noexcept {
@@ -271,12 +279,13 @@ const MainColumnLayout& MainColumnBuilder::layout() const noexcept { return plan
 std::uint64_t MainColumnBuilder::parts_bytes() const noexcept { return plan_->layout.parts_bytes; }
 
 void MainColumnBuilder::set_edition(std::uint16_t edition) noexcept {
+  FLUGS_CHECK(edition <= 0xFF);
   plan_->layout.edition = static_cast<std::uint8_t>(edition);
 }
 
 void MainColumnBuilder::write(std::byte* group, std::uint64_t parts_offset,
                               MainColumnLayout& layout) const {
-  FLUGS_CHECK(parts_offset % 64 == 0);
+  FLUGS_CHECK(parts_offset % 64 == 0 && reinterpret_cast<std::uintptr_t>(group) % 64 == 0);
   const Plan& plan = *plan_;
   MainColumnLayout written = plan.layout;
   written.parts_offset = parts_offset;

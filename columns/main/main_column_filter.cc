@@ -51,6 +51,7 @@ std::int64_t MainColumn::ordered(const Value& value) const noexcept {
 }
 
 std::uint64_t MainColumn::code_bound(std::int64_t payload, bool above) const noexcept {
+  FLUGS_DCHECK(entries_ != nullptr && !is_text());
   std::uint64_t low = has_nulls() ? 1 : 0;
   std::uint64_t high = code_count_;
   while (low < high) {
@@ -155,6 +156,7 @@ std::optional<std::uint64_t> MainColumn::code_of(const Value& value) const noexc
 void MainColumn::filter(std::uint32_t first, std::uint32_t count, const MainRange& range,
                         std::uint64_t* mask) const {
   FLUGS_CHECK(first % 64 == 0 && first <= row_count_ && count <= row_count_ - first);
+  FLUGS_DCHECK(mask != nullptr);
   if (range.match == Match::kAll || count == 0) return;
   if (range.match == Match::kNone) return clear_bits(mask, 0, count);
   if (run_count_ != 0) return filter_runs(first, count, range, mask);
@@ -213,6 +215,7 @@ void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const st
 
 std::optional<std::uint32_t> MainColumn::find(const Value& value, const std::uint64_t* mask) const {
   constexpr std::uint32_t kStep = 32 * 64;
+  FLUGS_DCHECK(mask != nullptr);
   const MainRange range = within(ValueBounds::equal(value));
   if (range.match == Match::kNone) return std::nullopt;
   std::array<std::uint64_t, kStep / 64> found;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/hash.h"
 
 namespace flugs::columns {
@@ -65,6 +66,7 @@ std::uint64_t prefix_of(std::string_view text) noexcept {
 std::optional<DistinctValues> DistinctValues::of_integers(std::span<const std::int64_t> payloads,
                                                           std::span<const std::uint8_t> nulls,
                                                           std::uint64_t limit) {
+  FLUGS_CHECK(payloads.size() < kNull && (nulls.empty() || nulls.size() == payloads.size()));
   DistinctValues found;
   found.rows_.resize(payloads.size());
   Places places(limit);
@@ -89,6 +91,7 @@ std::optional<DistinctValues> DistinctValues::of_integers(std::span<const std::i
 
 std::optional<DistinctValues> DistinctValues::of_texts(std::span<const Cell> cells,
                                                        TextMemory memory, std::uint64_t limit) {
+  FLUGS_CHECK(cells.size() < kNull);
   DistinctValues found;
   found.rows_.resize(cells.size());
   Places places(limit);
@@ -137,6 +140,7 @@ void DistinctValues::sort(Type type, TextMemory memory, bool has_nulls) {
     codes[keys[rank].place] = rank + (has_nulls ? 1 : 0);
   }
   entries_ = std::move(sorted);
+  FLUGS_DCHECK(has_nulls || std::ranges::find(rows_, kNull) == rows_.end());
   for (std::uint32_t& row : rows_) row = row == kNull ? 0 : codes[row];
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/check.h"
 #include "columns/cells/cell.h"
 #include "columns/main/main_kernels.h"
 
@@ -17,6 +18,7 @@ constexpr std::uint64_t kDictionaryWeight = 3;
 constexpr std::uint64_t kRunLengthWeight = 4;
 
 unsigned bits_for(std::uint64_t code_count) noexcept {
+  FLUGS_DCHECK(code_count != 0);
   const auto bits = static_cast<unsigned>(std::bit_width(code_count - 1));
   return rounded_code_width(std::max(bits, 1u));
 }
@@ -81,6 +83,7 @@ Cheapest cheapest(const MainColumnFacts& facts, MainEncodings allowed) noexcept 
     const MainEncodingChoice plain{MainEncoding::kPlain, false, is_text ? 0u : 64u};
     best.consider(plain, bytes_of(facts, plain) * kPackedWeight);
   }
+  FLUGS_CHECK(best.cost() != kNever);
   return best;
 }
 
@@ -97,6 +100,8 @@ std::uint64_t codes_for_payloads(const MainColumnFacts& facts) noexcept {
 }
 
 MainEncodingChoice choose_encoding(const MainColumnFacts& facts, MainEncodings allowed) noexcept {
+  FLUGS_CHECK(facts.rows != 0 && facts.nulls <= facts.rows);
+  FLUGS_CHECK(facts.runs != 0 && facts.runs <= facts.rows);
   if (is_constant(facts, allowed)) return {MainEncoding::kConstant, false, 0};
   return cheapest(facts, allowed).choice();
 }

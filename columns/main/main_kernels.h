@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace flugs::columns {
 
 /// For sums that 64 bits do not hold.
@@ -16,7 +18,10 @@ struct PackedCodes {
   const std::uint64_t* blocks = nullptr;
   unsigned bits = 0;  ///< is_code_width
 
-  std::uint64_t mask() const noexcept { return ~std::uint64_t{0} >> (64 - bits); }
+  std::uint64_t mask() const noexcept {
+    FLUGS_DCHECK(bits >= 1 && bits <= 64);
+    return ~std::uint64_t{0} >> (64 - bits);
+  }
   std::uint64_t operator[](std::size_t i) const noexcept {
     std::uint64_t window = 0;
     std::memcpy(&window, reinterpret_cast<const std::byte*>(blocks) + i * bits / 8, 8);
@@ -34,6 +39,8 @@ constexpr unsigned rounded_code_width(unsigned bits) noexcept {
   while (!is_code_width(bits)) ++bits;
   return bits;
 }
+static_assert(rounded_code_width(31) == 32 && rounded_code_width(59) == 60);
+static_assert(rounded_code_width(61) == 64 && rounded_code_width(0) == 1);
 
 struct CodeSum {
   UInt128 sum = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_kernels.h"
 #include "columns/main/main_lane_controls.h"
@@ -81,6 +82,7 @@ auto with_lanes(PackedCodes codes, Arguments... arguments) {
 
 void codes(PackedCodes codes, std::size_t first, std::size_t count, std::uint32_t limit,
            std::uint32_t* out) {
+  FLUGS_DCHECK(is_code_width(codes.bits) && codes.bits <= 32);
   Lanes<32> lanes(codes, first);
   const __m512i limits = _mm512_set1_epi32(static_cast<int>(limit));
   for (std::size_t i = 0; i < count * 4; ++i, out += 16)
@@ -343,6 +345,7 @@ struct Sum {
 
 CodeSum sum(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t origin,
             bool count_not_zero, const std::uint64_t* mask) {
+  FLUGS_DCHECK(origin == 0 || codes.bits == 64);
   return with_lanes<Sum>(codes, first, count, origin, count_not_zero, mask);
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_kernels.h"
 
@@ -11,12 +12,14 @@ namespace {
 using Block = std::array<std::uint64_t, 64>;
 
 void unpack(PackedCodes codes, std::size_t block, Block& out) {
+  FLUGS_DCHECK(is_code_width(codes.bits));
   const PackedCodes here{codes.blocks + block * codes.bits, codes.bits};
   for (std::size_t i = 0; i < 64; ++i) out[i] = here[i];
 }
 
 void codes(PackedCodes codes, std::size_t first, std::size_t count, std::uint32_t limit,
            std::uint32_t* out) {
+  FLUGS_DCHECK(codes.bits <= 32);
   Block block;
   for (std::size_t b = 0; b < count; ++b, out += 64) {
     unpack(codes, first + b, block);
@@ -36,6 +39,7 @@ void values(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
 
 void decode(PackedCodes codes, std::size_t first, std::size_t count, const std::int64_t* entries,
             std::uint32_t limit, std::int64_t* out) {
+  FLUGS_DCHECK(codes.bits <= 32);
   Block block;
   for (std::size_t b = 0; b < count; ++b, out += 64) {
     unpack(codes, first + b, block);
@@ -45,6 +49,7 @@ void decode(PackedCodes codes, std::size_t first, std::size_t count, const std::
 
 void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t low,
             std::uint64_t high, bool outside, std::uint64_t* mask) {
+  FLUGS_DCHECK(codes.bits == 64 || (low <= high && high <= codes.mask()));
   Block block;
   for (std::size_t b = 0; b < count; ++b) {
     if (mask[b] == 0) continue;
@@ -62,6 +67,7 @@ void members(PackedCodes packed, std::size_t first, std::size_t count, const std
 
 CodeSum sum(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t origin,
             bool count_not_zero, const std::uint64_t* mask) {
+  FLUGS_DCHECK(origin == 0 || codes.bits == 64);
   Block block;
   CodeSum result;
   for (std::size_t b = 0; b < count; ++b) {

@@ -30,6 +30,7 @@ constexpr LaneControls controls_for(unsigned width, unsigned lane) {
 
 template <unsigned kLane>
 constexpr std::array<LaneControls, kLane + 1> controls_for_all() {
+  static_assert(kLane == 8 || kLane == 16 || kLane == 32 || kLane == 64);
   std::array<LaneControls, kLane + 1> all;
   for (unsigned width = 1; width <= kLane; ++width) all[width] = controls_for(width, kLane);
   return all;

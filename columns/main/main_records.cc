@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace flugs::columns {
 namespace {
 
@@ -30,6 +32,7 @@ std::uint64_t load_codes(const std::byte* at) noexcept {
 }  // namespace
 
 MainDecoder MainDecoder::of(const MainColumn& column, std::uint32_t first_bit) noexcept {
+  FLUGS_CHECK(first_bit / 8 <= 0xFFFF);
   MainDecoder made;
   made.type = column.type();
   made.has_nulls = column.has_nulls();
@@ -80,6 +83,7 @@ void MainRecords::for_codes(const MainColumn& column, const Rows& rows) {
 }
 
 void MainRecords::write(std::size_t column, const MainColumn& from, std::byte* records) const {
+  FLUGS_CHECK(has_field(column));
   std::byte* at = records + bits_[column] / 8;
   if (const std::byte* cells = from.cells(); cells != nullptr) {
     for (std::uint32_t row = 0; row < from.row_count(); ++row, at += stride_)
@@ -107,6 +111,7 @@ std::uint32_t MainRecords::first_cell_difference(std::size_t column, const MainC
 
 std::uint32_t MainRecords::first_difference(std::size_t column, const MainColumn& from,
                                             const std::byte* records) const {
+  FLUGS_CHECK(has_field(column));
   if (from.cells() != nullptr) return first_cell_difference(column, from, records);
   MainColumn by_record = from;
   attach(column, by_record, records);

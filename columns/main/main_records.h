@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/cells/cell.h"
 #include "columns/main/main_column.h"
 #include "columns/main/main_column_layout.h"
@@ -32,6 +33,7 @@ struct MainDecoder {
   static MainDecoder of(const MainColumn& column, std::uint32_t first_bit) noexcept;
   /// Not for kOther. `record` is the row's record.
   Value decode(const std::byte* record, TextMemory memory) const noexcept {
+    FLUGS_DCHECK(kind != Kind::kOther);
     if (kind == Kind::kCell) {
       const std::byte* cell = record + byte;
       if (cell[15] == std::byte{MainColumnLayout::kNullTag}) return Value::null();
@@ -67,7 +69,10 @@ class MainRecords {
   explicit MainRecords(std::span<const MainColumnLayout> columns);
 
   std::size_t field_count() const noexcept { return field_count_; }
-  bool has_field(std::size_t column) const noexcept { return bits_[column] != kNoField; }
+  bool has_field(std::size_t column) const noexcept {
+    FLUGS_DCHECK(column < bits_.size());
+    return bits_[column] != kNoField;
+  }
   /// Bytes from one record to the next.
   std::uint32_t stride() const noexcept { return stride_; }
   /// Bytes of the records of `rows` rows, with the bytes read behind the last one; a multiple of
