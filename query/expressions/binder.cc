@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
 
@@ -30,6 +31,7 @@ struct Neighbour {
 
 Neighbour neighbour_of(const Value& constant, DataType from, DataType to) {
   using Bounds = std::numeric_limits<std::int64_t>;
+  FLUGS_CHECK(!constant.is_null() && lane_of(from) == Lane::kInt);
   const std::int64_t raw = constant.raw();
   const std::int64_t ratio = unit_ratio(from, to);
   if (is_finer(from, to)) {
@@ -66,12 +68,14 @@ BoundPtr Binder::bind(const Expr& expr, bool may_be_coded) {
 }
 
 void Binder::encode_lookup(BoundExpr& expr) {
+  FLUGS_CHECK(expr.op == Op::kLookup && expr.form == Form::kText);
   fill_lookup(expr);
   LookupTable& table = *expr.lookup;
   if (table.by_value) return;
   auto texts = std::make_shared<FixedTexts>(expr.type.type);
   table.codes.reserve(table.texts.size());
   for (const std::string_view text : table.texts) table.codes.push_back(texts->intern(text));
+  FLUGS_CHECK(table.codes.size() == table.nulls.size());
   expr.form = Form::kCode;
   expr.result_domain = std::move(texts);
 }
@@ -135,6 +139,7 @@ BoundPtr Binder::bind_column(const ExprNode& from) {
 }
 
 void Binder::fill(BoundExpr& constant) {
+  FLUGS_CHECK(constant.op == Op::kConstant);
   const Value& value = constant.value;
   constant.form = form_of(lane_of(constant.type));
   switch (lane_of(constant.type)) {
@@ -167,6 +172,7 @@ BoundPtr Binder::bind_literal(const Literal& literal, std::string label) {
 }
 
 void Binder::give_type(BoundPtr& null, DataType type) {
+  FLUGS_CHECK(null->is_untyped_null && null->value.is_null());
   null->type = type;
   null->is_untyped_null = false;
   fill(*null);
@@ -179,6 +185,8 @@ BoundPtr Binder::convert(Op op, DataType type, BoundPtr from) {
 }
 
 BoundPtr Binder::rescaled(BoundPtr expr, std::uint8_t scale) {
+  FLUGS_CHECK(is_exact(expr->type));
+  FLUGS_CHECK(scale >= expr->type.scale && scale <= kScaleMax);
   const DataType target =
       scale == 0 && is_integer(expr->type) ? expr->type : DataType{Type::kDecimal, scale};
   if (expr->type.scale == scale) {
@@ -205,7 +213,7 @@ bool Binder::common_type(DataType a, DataType b, DataType& common) {
     return true;
   }
   if (is_time(a) && is_time(b)) {
-    common = is_finer(a, b) ? a : b;
+    common = a.type == b.type || is_finer(a, b) ? a : b;
     return true;
   }
   common = a;
@@ -224,6 +232,7 @@ void Binder::convert_to(BoundPtr& expr, DataType type) {
     expr = rescaled(std::move(expr), type.scale);
   else
     expr->type = type;
+  FLUGS_CHECK(expr->form == form_of(lane_of(type)));
 }
 
 bool Binder::make_equatable(BoundPtr& own, BoundPtr& others, Binder& other) {
@@ -243,6 +252,7 @@ bool Binder::make_equatable(BoundPtr& own, BoundPtr& others, Binder& other) {
 }
 
 BoundPtr Binder::coarsened(BoundPtr expr, DataType type) {
+  FLUGS_CHECK(is_finer(expr->type, type));
   const std::int64_t ratio = unit_ratio(expr->type, type);
   BoundPtr made = convert(Op::kCoarsen, type, std::move(expr));
   made->factors[0] = ratio;
@@ -259,6 +269,7 @@ void Binder::unify(BoundPtr& a, BoundPtr& b, std::string_view what) {
 }
 
 BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(from.args.size() == 2);
   BoundPtr a = bind_node(from.args[0]);
   BoundPtr b = bind_node(from.args[1]);
   if (a->is_untyped_null) give_type(a, b->type);
@@ -275,6 +286,7 @@ BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
     const std::int64_t ratio = unit_ratio(a->type, b->type);
     made->factors[is_finer(a->type, b->type) ? 1 : 0] = ratio;
   }
+  FLUGS_CHECK(a->form == b->form);
   made->args.push_back(std::move(a));
   made->args.push_back(std::move(b));
   return made;
@@ -297,6 +309,7 @@ void Binder::compare_with_constant(BoundExpr& comparison, BoundExpr& constant, b
 }
 
 BoundPtr Binder::bind_logic(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(from.args.size() == (from.op == Op::kAnd || from.op == Op::kOr ? 2 : 1));
   BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
   const bool any_type = from.op == Op::kIsNull || from.op == Op::kIsNotNull;
   for (const Expr& arg : from.args) {
@@ -320,6 +333,7 @@ const Literal& listed(const Expr& constant, const std::string& label) {
 }  // namespace
 
 BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(!from.args.empty());
   BoundPtr subject = bind_node(from.args[0]);
   std::vector<Expr> reals;
   std::vector<Expr> others;
@@ -365,6 +379,7 @@ void Binder::add_member(BoundExpr& in, const Literal& literal) {
 }
 
 BoundPtr Binder::bind_text_predicate(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(from.args.size() == 1);
   BoundPtr subject = bind_node(from.args[0]);
   if (subject->is_untyped_null) give_type(subject, {Type::kString, 0});
   if (lane_of(subject->type) != Lane::kText) type_error(label, "text", subject->type);

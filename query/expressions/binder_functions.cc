@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
 
@@ -24,6 +25,7 @@ BoundPtr Binder::bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string
 }
 
 BoundPtr Binder::bind_arithmetic(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(is_arithmetic(from.op) && from.args.size() == 2);
   const Op op = from.op;
   BoundPtr a = bind_node(from.args[0]);
   BoundPtr b = bind_node(from.args[1]);
@@ -50,6 +52,7 @@ BoundPtr Binder::bind_arithmetic(const ExprNode& from, std::string label) {
     a = rescaled(std::move(a), type.scale);
     b = rescaled(std::move(b), type.scale);
   }
+  FLUGS_CHECK(a->form == b->form && a->form == form_of(lane_of(type)));
   BoundPtr made = node(op, type, std::move(label));
   made->args.push_back(std::move(a));
   made->args.push_back(std::move(b));
@@ -57,6 +60,7 @@ BoundPtr Binder::bind_arithmetic(const ExprNode& from, std::string label) {
 }
 
 BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(from.args.size() == 1);
   BoundPtr subject = bind_node(from.args[0]);
   const bool of_text = from.op == Op::kSubstring || from.op == Op::kFirstByte;
   const bool of_time = from.op == Op::kYear || from.op == Op::kMonth || from.op == Op::kDay;
@@ -83,6 +87,8 @@ BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
 }
 
 BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(from.args.size() % 2 ==
+              1);  // conditions with their values, and the value of the rest
   std::vector<BoundPtr> args;
   args.reserve(from.args.size());
   for (const Expr& arg : from.args) args.push_back(bind_node(arg));

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/check.h"
 #include "query/expressions/expr_node.h"
 #include "query/vectors/text_store.h"
 #include "query/vectors/vec.h"
@@ -158,7 +159,10 @@ class Evaluator {
   /// NULL where either operand is; null when no value is NULL.
   const std::uint8_t* merged_nulls(const BoundExpr& expr, const std::uint8_t* a,
                                    const std::uint8_t* b, std::size_t n);
-  Vec& out(const BoundExpr& expr) noexcept { return slots_[expr.slot]; }
+  Vec& out(const BoundExpr& expr) noexcept {
+    FLUGS_DCHECK(expr.slot < slots_.size());
+    return slots_[expr.slot];
+  }
 
   std::vector<Vec> slots_;
 };

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
 
 ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
+  FLUGS_CHECK(batch.rows <= kBatchRows);  // a constant has no more values
   switch (expr.op) {
     case Op::kColumn:
       return column(expr, batch);
@@ -63,6 +65,7 @@ const std::uint8_t* Evaluator::merged_nulls(const BoundExpr& expr, const std::ui
 }
 
 ColumnView Evaluator::column(const BoundExpr& expr, const Batch& batch) {
+  FLUGS_DCHECK(expr.column < batch.columns.size());
   const ColumnView view = batch.columns[expr.column];
   if (!expr.domain || expr.form == Form::kCode) return view;
   const std::size_t n = batch.rows;
@@ -118,6 +121,7 @@ void fill_lookup(const BoundExpr& expr) {
     } catch (const Failure&) {
       table.by_value = true;
     }
+    FLUGS_CHECK(table.by_value || table.nulls.size() == std::size_t{count} + 1);
   });
 }
 
@@ -125,11 +129,13 @@ ColumnView Evaluator::lookup(const BoundExpr& expr, const Batch& batch) {
   fill_lookup(expr);
   const LookupTable& table = *expr.lookup;
   if (table.by_value) return evaluate(*expr.args[0], batch);
+  FLUGS_DCHECK(expr.column < batch.columns.size());
   const std::size_t n = batch.rows;
   const ColumnView view = batch.columns[expr.column];
   const std::uint32_t* codes = view.codes();
   const std::uint32_t null_entry = static_cast<std::uint32_t>(table.nulls.size() - 1);
   const auto entry = [&](std::size_t i) {
+    FLUGS_DCHECK((view.nulls != nullptr && view.nulls[i] != 0) || codes[i] < null_entry);
     return view.nulls != nullptr && view.nulls[i] != 0 ? null_entry : codes[i];
   };
   Vec& result = out(expr);
@@ -152,6 +158,7 @@ ColumnView Evaluator::lookup(const BoundExpr& expr, const Batch& batch) {
 
 std::size_t Evaluator::select(const BoundExpr& condition, const Batch& batch,
                               std::uint32_t* positions) {
+  FLUGS_DCHECK(condition.type.type == Type::kBool);
   const ColumnView truth = evaluate(condition, batch);
   const std::int64_t* ints = truth.ints();
   std::size_t selected = 0;
@@ -171,6 +178,8 @@ std::size_t Evaluator::select(const BoundExpr& condition, const Batch& batch,
 
 Batch Evaluator::subset(const BoundExpr& expr, const Batch& batch,
                         const std::vector<std::uint32_t>& rows) {
+  FLUGS_DCHECK(expr.first_slot + expr.columns.size() <= slots_.size());
+  FLUGS_DCHECK(rows.empty() || rows.back() < batch.rows);  // ascending
   Batch part;
   part.rows = rows.size();
   part.columns.resize(batch.columns.size());
@@ -218,6 +227,7 @@ ColumnView Evaluator::case_when(const BoundExpr& expr, const Batch& batch) {
       (is_chosen ? taken : others).push_back(rest[i]);
       c += is_chosen ? 1 : 0;
     }
+    FLUGS_DCHECK(taken.size() == chosen.size());
     put(*expr.args[a + 1], taken);
     rest.swap(others);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
 
@@ -12,6 +13,7 @@ namespace flugs::query {
 namespace {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
+  FLUGS_DCHECK(b > 0);
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
@@ -45,6 +47,7 @@ double normal(double v) noexcept {
 }  // namespace
 
 ColumnView Evaluator::arithmetic(const BoundExpr& expr, const Batch& batch) {
+  FLUGS_DCHECK(is_arithmetic(expr.op) && expr.args.size() == 2);
   const ColumnView a = evaluate(*expr.args[0], batch);
   const ColumnView b = evaluate(*expr.args[1], batch);
   return expr.form == Form::kReal ? real_arithmetic(expr, a, b, batch.rows)
@@ -70,7 +73,8 @@ ColumnView Evaluator::integer_arithmetic(const BoundExpr& expr, ColumnView a, Co
       wrong = checked(a, b, nulls, n, result,
                       [](I x, I y, I* to) { return __builtin_mul_overflow(x, y, to); });
       break;
-    default: {  // remainder
+    default: {
+      FLUGS_DCHECK(expr.op == Op::kRemainder);
       std::uint8_t* zeros = out(expr).nulls(n);
       for (std::size_t i = 0; i < n; ++i) {
         const std::int64_t divisor = b.ints()[i];
@@ -105,7 +109,8 @@ ColumnView Evaluator::real_arithmetic(const BoundExpr& expr, ColumnView a, Colum
     case Op::kMultiply:
       for (std::size_t i = 0; i < n; ++i) result[i] = normal(x[i] * y[i]);
       break;
-    default: {  // divide
+    default: {
+      FLUGS_DCHECK(expr.op == Op::kDivide);
       std::uint8_t* zeros = out(expr).nulls(n);
       for (std::size_t i = 0; i < n; ++i) {
         zeros[i] = y[i] == 0 || (nulls != nullptr && nulls[i] != 0) ? 1 : 0;
@@ -122,6 +127,7 @@ ColumnView Evaluator::real_arithmetic(const BoundExpr& expr, ColumnView a, Colum
 
 ColumnView Evaluator::conversion(const BoundExpr& expr, const Batch& batch) {
   const BoundExpr& from = *expr.args[0];
+  FLUGS_DCHECK(from.form == Form::kInt);
   const ColumnView a = evaluate(from, batch);
   const std::size_t n = batch.rows;
   if (expr.op == Op::kToDouble) {
@@ -144,6 +150,7 @@ ColumnView Evaluator::coarsened(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
   const std::size_t n = batch.rows;
   const std::int64_t ratio = expr.factors[0];
+  FLUGS_DCHECK(ratio > 1);
   std::int64_t* result = out(expr).ints(n);
   std::uint8_t* nulls = out(expr).nulls(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -156,7 +163,9 @@ ColumnView Evaluator::coarsened(const BoundExpr& expr, const Batch& batch) {
 
 ColumnView Evaluator::calendar(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
-  const std::int64_t units_per_day = unit_ratio(expr.args[0]->type, {Type::kDate, 0});
+  constexpr DataType kDays{Type::kDate, 0};
+  const DataType from = expr.args[0]->type;
+  const std::int64_t units_per_day = from == kDays ? 1 : unit_ratio(from, kDays);
   std::int64_t* result = out(expr).ints(batch.rows);
   for (std::size_t i = 0; i < batch.rows; ++i) {
     const std::int64_t time = a.ints()[i];
@@ -178,6 +187,7 @@ ColumnView Evaluator::text_function(const BoundExpr& expr, const Batch& batch) {
       result[i] = a.texts()[i].empty() ? 0 : static_cast<unsigned char>(a.texts()[i][0]);
     return {result, a.nulls};
   }
+  FLUGS_DCHECK(expr.op == Op::kSubstring && expr.first >= 1);
   std::string_view* result = out(expr).texts(n);
   for (std::size_t i = 0; i < n; ++i) {
     const std::string_view text = a.texts()[i];

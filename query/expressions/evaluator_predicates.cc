@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 
 namespace flugs::query {
@@ -26,6 +27,7 @@ void compare_by(Op op, const T* a, const T* b, std::size_t n, std::int64_t* out,
     case Op::kLess:
       return compare(a, b, n, out, less);
     default:
+      FLUGS_DCHECK(op == Op::kLessEqual);
       return compare(a, b, n, out, [&](const T& x, const T& y) { return !less(y, x); });
   }
 }
@@ -33,12 +35,14 @@ void compare_by(Op op, const T* a, const T* b, std::size_t n, std::int64_t* out,
 bool matches(Op op, std::string_view text, std::string_view pattern) noexcept {
   if (op == Op::kStartsWith) return text.starts_with(pattern);
   if (op == Op::kEndsWith) return text.ends_with(pattern);
+  FLUGS_DCHECK(op == Op::kContains);
   return text.find(pattern) != std::string_view::npos;
 }
 
 }  // namespace
 
 ColumnView Evaluator::comparison(const BoundExpr& expr, const Batch& batch) {
+  FLUGS_DCHECK(expr.args[0]->form == expr.args[1]->form && expr.args[0]->form != Form::kCode);
   const ColumnView a = evaluate(*expr.args[0], batch);
   const ColumnView b = evaluate(*expr.args[1], batch);
   const std::size_t n = batch.rows;
@@ -118,6 +122,7 @@ ColumnView Evaluator::membership(const BoundExpr& expr, const Batch& batch) {
   } else {
     // Doubles by their bits, which are normalised.
     const auto& set = expr.ints;
+    FLUGS_DCHECK(std::is_sorted(set.begin(), set.end()));
     for (std::size_t i = 0; i < n; ++i)
       result[i] = std::binary_search(set.begin(), set.end(), a.ints()[i]) ? 1 : 0;
   }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "flugs/condition.h"
 #include "query/expressions/expr_node.h"
 
@@ -41,6 +42,7 @@ ConditionKind mirrored(ConditionKind kind) {
 }
 
 Condition comparison(ConditionKind kind, const Expr& whole) {
+  FLUGS_CHECK(whole.node()->args.size() == 2);
   const Expr& left = whole.node()->args[0];
   const Expr& right = whole.node()->args[1];
   if (is_column(left) && is_column(right))
@@ -78,6 +80,7 @@ Condition of_column(const Expr& whole) {
     case Op::kEndsWith:
       return Condition::ends_with(column, node.text);
     default:
+      FLUGS_CHECK(node.op == Op::kContains);
       return Condition::contains(column, node.text);
   }
 }

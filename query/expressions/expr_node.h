@@ -45,6 +45,11 @@ enum class Op : std::uint8_t {
                ///< whole
   kLookup,     ///< an expression of one column, by the column's code
 };
+/// The operators whose result the evaluator computes from two numbers.
+constexpr bool is_arithmetic(Op op) noexcept { return op >= Op::kAdd && op <= Op::kRemainder; }
+static_assert(is_arithmetic(Op::kSubtract) && is_arithmetic(Op::kMultiply) &&
+              is_arithmetic(Op::kDivide));
+static_assert(!is_arithmetic(Op::kContains) && !is_arithmetic(Op::kYear));
 
 /// A constant with its bytes. `value` is NULL or views `text`.
 struct Literal {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "query/expressions/expr_node.h"
 
 namespace flugs::query {
@@ -38,6 +39,7 @@ const char* infix_of(Op op) noexcept {
 std::string literal_text(const Literal& literal) {
   if (literal.value.is_null() || literal.type.type != Type::kDecimal || literal.type.scale == 0)
     return literal.value.to_string();
+  FLUGS_CHECK(literal.type.scale <= kScaleMax);
   const std::int64_t units = literal.value.raw();
   std::string digits = fmt::format(
       "{:0{}}",
@@ -57,6 +59,7 @@ std::string function_text(const ExprNode& node, std::string_view name) {
 }
 
 std::string case_text(const ExprNode& node) {
+  FLUGS_CHECK(node.args.size() % 2 == 1);
   std::string text = "case";
   std::size_t i = 0;
   for (; i + 1 < node.args.size(); i += 2)
@@ -156,6 +159,7 @@ std::string output_name(const Aggregate& aggregate) {
 }
 
 std::int64_t days_from_civil(std::int64_t year, unsigned month, unsigned day) noexcept {
+  FLUGS_DCHECK(month >= 1 && month <= 12 && day >= 1 && day <= 31);
   year -= month <= 2;
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
   const auto year_of_era = static_cast<unsigned>(year - era * 400);
@@ -170,6 +174,7 @@ CivilDate civil_from_days(std::int64_t days) noexcept {
   const auto day_of_era = static_cast<unsigned>(days - era * 146097);
   const unsigned year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  FLUGS_DCHECK(day_of_era < 146097 && year_of_era < 400);
   const unsigned day_of_year =
       day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const unsigned shifted_month = (5 * day_of_year + 2) / 153;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "columns/column/column.h"
 #include "query/expressions/expr_node.h"
 
@@ -38,6 +39,7 @@ Expr make(ExprNode made) {
         fmt::format("an expression of {} parts, at most {} are allowed: put a long list into a "
                     "table and use semi_join, or compute parts of it in a select before",
                     nodes, ExprNode::kNodesMax));
+  FLUGS_CHECK(made.error.empty());  // a node with an error has no arguments
   made.levels = levels + 1;
   made.nodes = static_cast<std::uint32_t>(nodes);
   return Expr(std::make_shared<ExprNode>(std::move(made)));

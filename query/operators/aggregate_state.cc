@@ -5,16 +5,25 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
 
 namespace {
 
+// The results of counts are never NULL; deviations need two values, and are the last kinds.
+static_assert(AggregateKind::kCountRows < AggregateKind::kCount &&
+              AggregateKind::kCount < AggregateKind::kCountDistinct &&
+              AggregateKind::kCountDistinct < AggregateKind::kSum);
+static_assert(AggregateKind::kAvg < AggregateKind::kVariance &&
+              AggregateKind::kVariance < AggregateKind::kStddev);
+
 // Calls `take(state, i)` for each row that is not NULL.
 template <typename Take>
 void for_values(ColumnView values, const std::uint32_t* groups, std::size_t rows,
                 AggregateState* states, std::size_t stride, std::size_t index, Take&& take) {
+  FLUGS_DCHECK(index < stride);
   AggregateState* own = states + index;
   if (values.nulls == nullptr) {
     for (std::size_t i = 0; i < rows; ++i) take(own[groups[i] * stride], i);
@@ -25,6 +34,8 @@ void for_values(ColumnView values, const std::uint32_t* groups, std::size_t rows
 }
 
 void sum_of_one_group(ColumnView values, std::size_t rows, AggregateState& state) {
+  static_assert(kBatchRows < (std::size_t{1} << 31));
+  FLUGS_DCHECK(rows <= kBatchRows);
   // Halves add up in 64 bits without overflow, and without a carry from one to the other.
   std::int64_t high = 0;
   std::uint64_t low = 0;
@@ -106,6 +117,7 @@ bool is_real_sum(const BoundAggregate& a) noexcept { return a.form() == Form::kR
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
                 std::size_t index) {
+  FLUGS_CHECK(!aggregate.is_distinct());
   const auto run = [&](auto&& take) {
     for_values(values, groups, rows, states, stride, index, take);
   };
@@ -149,6 +161,7 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
 bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state) {
+  FLUGS_DCHECK(selected <= count);
   switch (aggregate.kind) {
     case AggregateKind::kCountRows:
       state.count = static_cast<std::int64_t>(selected);
@@ -238,6 +251,7 @@ std::int64_t exact_sum(const BoundAggregate& aggregate, const AggregateState& st
 }
 
 double real_result(const BoundAggregate& aggregate, const AggregateState& state) {
+  FLUGS_DCHECK(state.count > (aggregate.kind >= AggregateKind::kVariance ? 1 : 0));
   const auto count = static_cast<double>(state.count);
   switch (aggregate.kind) {
     case AggregateKind::kAvg: {
@@ -260,6 +274,7 @@ double real_result(const BoundAggregate& aggregate, const AggregateState& state)
 
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,
                   std::size_t index, std::size_t first, std::size_t count, Vec& out) {
+  FLUGS_CHECK(index < stride);
   const AggregateState* own = states + first * stride + index;
   const bool is_count = aggregate.kind <= AggregateKind::kCountDistinct;
   const bool of_two = aggregate.kind >= AggregateKind::kVariance;

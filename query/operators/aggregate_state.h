@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "query/expressions/bound_expr.h"
@@ -31,6 +32,9 @@ struct AggregateState {
     Text text;
   };
 };
+
+static_assert(sizeof(AggregateState) == 32);  // two to a cache line
+static_assert(std::is_trivially_copyable_v<AggregateState>);
 
 /// An aggregate whose argument is bound.
 struct BoundAggregate {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 
 namespace flugs::query {
@@ -20,6 +21,8 @@ constexpr std::uint32_t kCopies = 4;
 constexpr std::uint32_t kGroupsOfCopies = 1024;
 // A word can count distances of this many bits for at least kStepRows rows.
 constexpr unsigned kDistanceBitsMax = 36;
+static_assert(kStepRows % 64 == 0);
+static_assert(kStepRows < (std::uint64_t{1} << ((64 - kDistanceBitsMax) / 2)));
 
 unsigned distance_bits(const MainColumn& column) noexcept {
   if (column.min().is_null()) return 0;
@@ -58,9 +61,11 @@ CodeGroups::CodeGroups(const std::vector<std::uint32_t>& keys,
       values_(kStepRows),
       selected_(kStepRows / 64),
       present_(kStepRows / 64) {
+  FLUGS_CHECK(!keys.empty());
   for (const std::uint32_t key : keys) keys_.push_back({key, 0, nullptr});
   for (std::size_t a = 0; a < aggregates.size(); ++a) {
     const BoundAggregate& of = aggregates[a];
+    FLUGS_CHECK(can_aggregate(of));
     Lane& lane = lanes_[a];
     lane.has_argument = of.of != nullptr && of.kind != AggregateKind::kCountRows;
     if (lane.has_argument) lane.input = of.of->column;
@@ -93,6 +98,7 @@ bool CodeGroups::fits(const Segment& segment, const std::vector<std::uint32_t>& 
 }
 
 bool CodeGroups::has_same_codes() const {
+  FLUGS_DCHECK(next_keys_.size() == keys_.size());
   for (std::size_t k = 0; k < keys_.size(); ++k)
     if (!keys_[k].column->has_codes_of(*next_keys_[k])) return false;
   return true;
@@ -136,6 +142,7 @@ CodeGroups::Fit CodeGroups::enter(const Segment& segment,
 void CodeGroups::resize() {
   groups_ = 1;
   for (const Key& key : keys_) groups_ *= static_cast<std::uint32_t>(key.column->code_count());
+  FLUGS_CHECK(groups_ != 0 && groups_ <= kGroupsMax);
   copies_ = groups_ <= kGroupsOfCopies ? kCopies : 1;
   rows_.assign(groups_, 0);
   partial_rows_.words.assign(std::size_t{groups_} * copies_, 0);
@@ -158,6 +165,7 @@ void CodeGroups::resize() {
 void CodeGroups::enter_lane(Lane& lane) {
   const MainColumn& column = *lane.column;
   const unsigned bits = distance_bits(column);
+  FLUGS_CHECK(bits <= kDistanceBitsMax);
   const unsigned rows_bits = (64 - bits) / 2;
   lane.partial.shift = bits + rows_bits;
   lane.partial.rows_left = (std::uint64_t{1} << rows_bits) - 1;
@@ -167,6 +175,9 @@ void CodeGroups::enter_lane(Lane& lane) {
 }
 
 void CodeGroups::take(std::uint32_t first, std::size_t count, const std::uint64_t* mask) {
+  FLUGS_CHECK(fits_ && entered_ == segment_);
+  FLUGS_DCHECK(first % 64 == 0);
+  FLUGS_DCHECK(count <= segment_->row_count() && first <= segment_->row_count() - count);
   for (std::size_t done = 0; done < count; done += kStepRows) {
     const std::size_t n = std::min<std::size_t>(kStepRows, count - done);
     const std::uint64_t* wanted = mask == nullptr ? nullptr : mask + done / 64;
@@ -190,6 +201,7 @@ void CodeGroups::unpack_keys(const Step& step) {
 // Sets a bit for each row that counts: selected, and in the step.
 void CodeGroups::select(const Step& step) {
   const std::size_t words = (step.count + 63) / 64;
+  FLUGS_DCHECK(words != 0 && words <= selected_.size());
   for (std::size_t w = 0; w < words; ++w)
     selected_[w] = step.mask == nullptr ? ~std::uint64_t{0} : step.mask[w];
   if (step.count % 64 != 0) selected_[words - 1] &= columns::low_bits(step.count % 64);
@@ -207,6 +219,9 @@ void CodeGroups::take_step(const Step& step) {
 
 // Keys are below groups_, as codes are below code_count().
 void CodeGroups::add(Partial& partial, const std::uint64_t* wanted, const Step& step) {
+  FLUGS_DCHECK(partial.words.size() == std::size_t{groups_} * copies_);
+  FLUGS_DCHECK(std::all_of(group_of_.begin(), group_of_.begin() + step.count,
+                           [&](std::uint32_t group) { return group < groups_; }));
   columns::kernels().fill_clear(wanted, (step.count + 63) / 64, 0, values_.data());
   const std::uint32_t* g = group_of_.data();
   const auto* x = reinterpret_cast<const std::uint64_t*>(values_.data());
@@ -249,6 +264,7 @@ void CodeGroups::take_sum(Lane& lane, const std::uint64_t* wanted, const Step& s
     fold(lane);
     enter_lane(lane);
   }
+  FLUGS_DCHECK(lane.partial.rows_left >= step.count);
   lane.partial.rows_left -= step.count;
   const MainColumn& column = *lane.column;
   const std::uint64_t one = std::uint64_t{1} << lane.partial.shift;
@@ -322,7 +338,9 @@ void CodeGroups::finish() {
 }
 
 AggregateState CodeGroups::state(std::uint32_t group, std::size_t aggregate) const noexcept {
+  FLUGS_DCHECK(group < groups_ && aggregate < lanes_.size());
   const Lane& lane = lanes_[aggregate];
+  FLUGS_DCHECK(lane.kind == Kind::kSum || lane.missing[group] <= rows_[group]);
   AggregateState state;
   state.count = static_cast<std::int64_t>(
       lane.kind == Kind::kSum ? lane.counts[group] : rows_[group] - lane.missing[group]);
@@ -344,6 +362,7 @@ AggregateState CodeGroups::state(std::uint32_t group, std::size_t aggregate) con
 }
 
 std::uint64_t CodeGroups::code(std::uint32_t group, std::size_t key) const noexcept {
+  FLUGS_DCHECK(group < groups_ && key < keys_.size());
   std::uint64_t code = group;
   for (std::size_t k = keys_.size() - 1; k > key; --k) code /= keys_[k].column->code_count();
   return code % keys_[key].column->code_count();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "query/operators/aggregate_state.h"
 #include "query/scan/segment.h"
 
@@ -37,12 +38,18 @@ class CodeGroups {
   void finish();
   bool is_empty() const noexcept { return taken_ == 0; }
   std::uint32_t size() const noexcept { return groups_; }
-  std::uint64_t rows(std::uint32_t group) const noexcept { return rows_[group]; }
+  std::uint64_t rows(std::uint32_t group) const noexcept {
+    FLUGS_DCHECK(group < groups_);
+    return rows_[group];
+  }
   AggregateState state(std::uint32_t group, std::size_t aggregate) const noexcept;
   /// The code of a key, in its column of segment().
   std::uint64_t code(std::uint32_t group, std::size_t key) const noexcept;
   const Key& key(std::size_t key) const noexcept { return keys_[key]; }
-  const Segment& segment() const noexcept { return *segment_; }
+  const Segment& segment() const noexcept {
+    FLUGS_DCHECK(segment_ != nullptr);
+    return *segment_;
+  }
   void clear();
 
   std::uint64_t bytes() const noexcept;

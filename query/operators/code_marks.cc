@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 
 namespace flugs::query {
@@ -13,11 +14,13 @@ using columns::MainColumn;
 
 // Rows unpacked at a time: they stay in the first-level cache.
 constexpr std::uint32_t kMarkRows = 1024;
+static_assert(kMarkRows % 64 == 0);
 
 // Calls `step(first, rows, their mask)` for kMarkRows at a time, if any of them are selected.
 template <typename Step>
 void for_steps(std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                const Step& step) {
+  FLUGS_DCHECK(first % 64 == 0);
   for (std::size_t done = 0; done < count; done += kMarkRows) {
     const std::size_t n = std::min<std::size_t>(kMarkRows, count - done);
     std::array<std::uint64_t, kMarkRows / 64> wanted;
@@ -68,7 +71,9 @@ bool CodeMarks::all_are_marked() const noexcept {
 
 void CodeMarks::take(const Segment& segment, std::uint32_t table_column, std::uint32_t first,
                      std::size_t count, const std::uint64_t* mask) {
-  const MainColumn& column = *segment.packed(table_column);
+  const MainColumn* packed = segment.packed(table_column);
+  FLUGS_CHECK(packed != nullptr && fits(*packed) && continues(*packed));
+  const MainColumn& column = *packed;
   if (column_ == nullptr) marks_.assign(column.code_count() / 64 + 1, 0);
   segment_ = &segment;
   column_ = &column;
@@ -89,6 +94,7 @@ void CodeMarks::take(const Segment& segment, std::uint32_t table_column, std::ui
 
 bool mark_payloads(const MainColumn& column, std::uint32_t first, std::size_t count,
                    const std::uint64_t* mask, std::int64_t low, std::span<std::uint64_t> bits) {
+  FLUGS_DCHECK(!column.is_text());
   const std::uint64_t end = bits.size() * 64;
   std::uint64_t* words = bits.data();
   // For a code without NULLs, the bit's distance from the bit of code 0 is the code.

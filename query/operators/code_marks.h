@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "query/scan/segment.h"
 
 namespace flugs::query {
@@ -28,6 +29,7 @@ class CodeMarks {
   template <typename Visit>
   void hand_over(Visit&& visit) {
     if (column_ == nullptr) return;
+    FLUGS_CHECK(segment_ != nullptr && marks_.size() > column_->code_count() / 64);
     for (std::size_t word = 0; word < marks_.size(); ++word)
       for (std::uint64_t bits = marks_[word]; bits != 0; bits &= bits - 1) {
         const std::uint64_t code = word * 64 + static_cast<unsigned>(std::countr_zero(bits));

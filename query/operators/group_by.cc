@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "query/expressions/expr_node.h"
 #include "query/vectors/failure.h"
 
@@ -125,6 +126,7 @@ std::vector<std::uint32_t> GroupBySink::ranges() const {
 
 void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
                           KeyWords& words) const {
+  FLUGS_CHECK(rows <= kBatchRows);
   std::uint64_t* to = words.keys[key].data();
   const Key& from = keys_[key];
   if (from.pool) {
@@ -147,6 +149,7 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::ui
   const BoundAggregate& aggregate = aggregates_[a];
   if (bit_domains_[a].count != 0 && aggregate.form() == Form::kCode && values.nulls == nullptr) {
     // Codes of the domain; each has a bit.
+    FLUGS_CHECK(into.bits[a].size() * 64 > bit_domains_[a].count);
     std::uint64_t* bits = into.bits[a].data();
     for (std::size_t i = 0; i < rows; ++i)
       bits[values.codes()[i] / 64] |= std::uint64_t{1} << (values.codes()[i] % 64);
@@ -166,6 +169,7 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::ui
 }
 
 GroupBySink::Local& GroupBySink::local_of(std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   return *locals_[worker];
 }
@@ -203,6 +207,7 @@ void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
 
 void GroupBySink::merge_distinct(std::size_t a, const Groups& from,
                                  const std::vector<std::uint32_t>& renumbered, Groups& into) const {
+  FLUGS_CHECK(from.bits[a].size() == into.bits[a].size());
   for (std::size_t word = 0; word < from.bits[a].size(); ++word)
     into.bits[a][word] |= from.bits[a][word];
   from.distinct[a].for_each([&](std::uint32_t group, std::uint64_t value) {
@@ -213,6 +218,7 @@ void GroupBySink::merge_distinct(std::size_t a, const Groups& from,
 
 // Merges each worker's groups whose hash belongs to the part.
 void GroupBySink::merge_part(std::size_t part, std::size_t parts, Groups& into) const {
+  FLUGS_CHECK(part < parts);
   const std::size_t stride = aggregates_.size();
   for (const auto& local : locals_) {
     if (!local) continue;
@@ -239,6 +245,7 @@ void GroupBySink::count_bits(Groups& groups) const {
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     if (groups.bits[a].empty() || groups.table.size() == 0) continue;
     // Values without a bit have been counted.
+    FLUGS_CHECK(keys_.empty() && groups.table.size() == 1);
     for (const std::uint64_t word : groups.bits[a]) groups.states[a].count += std::popcount(word);
   }
 }
@@ -296,6 +303,7 @@ ColumnView GroupBySink::emit_key(std::size_t key, const Groups& groups, std::siz
 }
 
 void GroupBySink::emit(const Groups& groups, Rows& rows, Charge& charge) const {
+  FLUGS_CHECK(groups.states.size() >= groups.table.size() * aggregates_.size());
   std::vector<Vec> columns(schema_.size());
   Batch batch;
   batch.columns.resize(schema_.size());

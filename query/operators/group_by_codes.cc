@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "query/operators/group_by.h"
 #include "query/vectors/failure.h"
 
@@ -23,7 +24,10 @@ constexpr std::size_t kSparseForGroups = 64;
 std::vector<std::uint32_t> GroupBySink::columns_of_keys() const {
   std::vector<std::uint32_t> columns;
   columns.reserve(keys_.size());
-  for (const Key& key : keys_) columns.push_back(key.expr->column);
+  for (const Key& key : keys_) {
+    FLUGS_CHECK(key.expr->op == Op::kColumn);
+    columns.push_back(key.expr->column);
+  }
   return columns;
 }
 
@@ -43,6 +47,9 @@ bool GroupBySink::fits_bits(std::uint64_t count, std::uint64_t rows) const noexc
 }
 
 void GroupBySink::expect(const Source& source) {
+  // A worker's bits are made with its first row.
+  FLUGS_CHECK(
+      std::none_of(locals_.begin(), locals_.end(), [](const auto& l) { return l != nullptr; }));
   if (!keys_.empty()) return;
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     const BoundAggregate& aggregate = aggregates_[a];
@@ -60,6 +67,7 @@ void GroupBySink::note_distinct(std::size_t a, std::uint32_t group, std::uint64_
                                 Groups& into) const {
   const BitDomain& domain = bit_domains_[a];
   const std::uint64_t bit = word - static_cast<std::uint64_t>(domain.low);
+  FLUGS_DCHECK(domain.count == 0 || (group == 0 && into.bits[a].size() * 64 > domain.count));
   if (bit < domain.count)
     into.bits[a][bit / 64] |= std::uint64_t{1} << (bit % 64);
   else
@@ -76,6 +84,7 @@ std::uint64_t GroupBySink::bytes_of(const Local& local) noexcept {
 bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
                               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                               std::size_t selected, std::uint32_t worker) {
+  FLUGS_DCHECK(selected != 0 && selected <= count);
   const bool is_sparse = selected * kSparseForGroups < count;
   if (is_by_codes_)
     return !is_sparse &&
@@ -104,10 +113,12 @@ bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uin
 bool GroupBySink::push_by_codes(const Segment& segment, const std::vector<std::uint32_t>& columns,
                                 std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                                 std::size_t selected, Local& local) const {
+  FLUGS_CHECK(local.codes.has_value());
   CodeGroups::Fit fit = local.codes->enter(segment, columns);
   if (fit == CodeGroups::Fit::kAfterHandOver) {
     hand_over_codes(local);
     fit = local.codes->enter(segment, columns);
+    FLUGS_CHECK(fit != CodeGroups::Fit::kAfterHandOver);
   }
   if (fit != CodeGroups::Fit::kYes) return false;
   local.codes->take(first, count, mask);
@@ -148,6 +159,7 @@ void GroupBySink::hand_over_codes(Local& local) const {
       }
     local.groups.table.find(local.words, n, local.group_of.data());
     local.groups.grow_states(stride);
+    FLUGS_CHECK(local.groups.states.size() >= local.groups.table.size() * stride);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t a = 0; a < stride; ++a)
         merge(aggregates_[a], codes.state(found[first + i], a),
@@ -159,6 +171,7 @@ void GroupBySink::hand_over_codes(Local& local) const {
 bool GroupBySink::mark_distinct(std::size_t a, const Segment& segment, std::uint32_t column,
                                 std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                                 Local& local) const {
+  FLUGS_DCHECK(keys_.empty() && aggregates_[a].is_distinct());
   const MainColumn* packed = segment.packed(column);
   if (packed == nullptr) return false;
   const BitDomain& domain = bit_domains_[a];

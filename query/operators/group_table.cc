@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "query/vectors/failure.h"
 
@@ -9,6 +10,8 @@ namespace flugs::query {
 
 GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
     : key_count_(key_count), scratch_(key_count + 1) {
+  FLUGS_CHECK(key_count <= 64);  // a row's NULLs are bits of one word
+  FLUGS_CHECK(ranges.empty() || ranges.size() == key_count);
   std::uint64_t combinations = ranges.empty() ? kArrayMax + 1 : 1;
   for (const std::uint32_t range : ranges)  // one more for NULL
     combinations = std::min(combinations * (std::uint64_t{range} + 1), kArrayMax + 1);
@@ -29,6 +32,7 @@ void GroupTable::copy_key(const KeyWords& words, std::size_t i) {
 }
 
 void GroupTable::find(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
+  FLUGS_CHECK(words.keys.size() == key_count_ && rows <= words.nulls.size());
   if (key_count_ == 0) {
     if (rows != 0 && hashes_.empty()) add(scratch_.data(), hash_of(scratch_.data()));
     std::fill_n(groups, rows, 0u);
@@ -56,7 +60,9 @@ void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uin
 }
 
 void GroupTable::find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups) {
+  FLUGS_CHECK(is_array() && key_count_ == 1);
   for (std::size_t i = 0; i < rows; ++i) {
+    FLUGS_DCHECK(codes[i] < ranges_[0]);
     std::uint32_t& group = array_[codes[i]];
     if (group == kNoGroup) {
       scratch_ = {codes[i], 0};
@@ -74,12 +80,14 @@ void GroupTable::find_by_hash(const KeyWords& words, std::size_t rows, std::uint
 }
 
 std::uint32_t GroupTable::find(const std::uint64_t* key_row, std::uint64_t hash) {
+  FLUGS_DCHECK(hash == hash_of(key_row));
   return find_row(key_row, hash);
 }
 
 std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash) {
   if ((hashes_.size() + 1) * 2 > slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
+  FLUGS_DCHECK((slots_.size() & mask) == 0);
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     Slot& slot = slots_[at];
@@ -96,6 +104,7 @@ std::uint32_t GroupTable::add(const std::uint64_t* row, std::uint64_t hash) {
   if (hashes_.size() == kNoGroup) fail(StatusCode::kOutOfMemory, "group by: 2^32 groups");
   rows_.insert(rows_.end(), row, row + key_count_ + 1);
   hashes_.push_back(hash);
+  FLUGS_DCHECK(rows_.size() == hashes_.size() * (key_count_ + 1));
   return static_cast<std::uint32_t>(hashes_.size() - 1);
 }
 
@@ -110,6 +119,7 @@ void GroupTable::grow() {
 }
 
 bool DistinctSet::insert(std::uint32_t group, std::uint64_t word) {
+  FLUGS_DCHECK(group != kNoGroup);  // marks a free entry
   if ((size_ + 1) * 2 > entries_.size()) grow();
   const std::size_t mask = entries_.size() - 1;
   for (std::size_t at = mix64(word + group * 0x9e3779b97f4a7c15u) & mask;; at = (at + 1) & mask) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "query/vectors/vec.h"
 
 namespace flugs::query {
@@ -35,9 +36,13 @@ class GroupTable {
 
   /// Words of the keys, then the word of NULL bits.
   const std::uint64_t* key_row(std::uint32_t group) const noexcept {
+    FLUGS_DCHECK(group < size());
     return rows_.data() + std::size_t{group} * (key_count_ + 1);
   }
-  std::uint64_t hash(std::uint32_t group) const noexcept { return hashes_[group]; }
+  std::uint64_t hash(std::uint32_t group) const noexcept {
+    FLUGS_DCHECK(group < size());
+    return hashes_[group];
+  }
   std::uint64_t bytes() const noexcept {
     return rows_.capacity() * 8 + hashes_.capacity() * 8 + slots_.capacity() * sizeof(Slot) +
            array_.capacity() * 4;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/operators/query_node.h"
 #include "query/scan/pipeline.h"
@@ -25,13 +26,20 @@ class JoinTable {
 
   const Schema& schema() const noexcept { return rows_.schema; }
   std::size_t row_count() const noexcept { return rows_.row_count; }
-  ColumnView column(std::size_t i) const noexcept { return rows_.parts[0].view(i); }
+  ColumnView column(std::size_t i) const noexcept {
+    FLUGS_DCHECK(rows_.parts.size() == 1 && i < rows_.schema.size());
+    return rows_.parts[0].view(i);
+  }
 
   std::uint32_t first(std::uint64_t hash) const noexcept { return heads_[hash & mask_]; }
-  std::uint32_t next(std::uint32_t row) const noexcept { return next_[row]; }
+  std::uint32_t next(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < next_.size());
+    return next_[row];
+  }
   std::uint64_t hash(std::uint32_t row) const noexcept { return hashes_[row]; }
   bool equals(std::uint32_t row, const std::vector<ColumnView>& keys,
               std::size_t i) const noexcept {
+    FLUGS_DCHECK(keys.size() == keys_.size());
     for (std::size_t k = 0; k < keys.size(); ++k) {
       if (forms_[k] == Form::kText) {
         if (keys_[k].view(false).texts()[row] != keys[k].texts()[i]) return false;

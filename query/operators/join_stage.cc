@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/check.h"
 #include "query/operators/hash_join.h"
 
 namespace flugs::query {
@@ -29,6 +30,7 @@ JoinStage::Local::Local(const JoinStage& stage)
 
 JoinStage::JoinStage(RunContext& context, Plan plan)
     : context_(context), plan_(std::move(plan)), both_(concatenated(plan_.left, plan_.right)) {
+  FLUGS_CHECK(plan_.table != nullptr && plan_.table->schema().size() == plan_.right.size());
   for (const BoundPtr& key : plan_.left_keys) forms_.push_back(form_of(lane_of(key->type)));
   if (plan_.also.is_given()) {
     also_binder_ = std::make_unique<Binder>(context.texts, both_);
@@ -38,6 +40,8 @@ JoinStage::JoinStage(RunContext& context, Plan plan)
 }
 
 void JoinStage::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
+  FLUGS_CHECK(batch.rows <= kBatchRows);
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   Local& local = *locals_[worker];
   for (std::size_t k = 0; k < plan_.left_keys.size(); ++k)
@@ -63,6 +67,7 @@ void JoinStage::probe(const Batch& batch, Local& local, std::uint32_t worker) {
         local.is_matched[i] = 1;
         break;
       }
+      FLUGS_DCHECK(local.pairs < kBatchRows);
       local.left_rows[local.pairs] = static_cast<std::uint32_t>(i);
       local.right_rows[local.pairs] = row;
       if (++local.pairs == kBatchRows) flush_pairs(batch, local, worker);
@@ -104,6 +109,7 @@ void JoinStage::flush_pairs(const Batch& batch, Local& local, std::uint32_t work
 }
 
 void JoinStage::push_unmatched(const Batch& batch, Local& local, std::uint32_t worker) {
+  FLUGS_CHECK(local.pairs == 0);
   for (std::size_t i = 0; i < batch.rows; ++i) {
     if (local.is_matched[i] != 0) continue;
     local.left_rows[local.pairs] = static_cast<std::uint32_t>(i);

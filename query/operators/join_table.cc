@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "query/operators/hash_join.h"
 #include "query/vectors/failure.h"
@@ -9,6 +10,7 @@ namespace flugs::query {
 
 void hash_keys(const std::vector<ColumnView>& keys, const std::vector<Form>& forms,
                std::size_t rows, std::uint64_t* hashes, std::uint8_t* is_null) {
+  FLUGS_CHECK(keys.size() == forms.size());
   std::fill_n(hashes, rows, 0);
   std::fill_n(is_null, rows, 0);
   for (std::size_t k = 0; k < keys.size(); ++k) {
@@ -32,6 +34,7 @@ JoinTable::JoinTable(RunContext& context, Rows rows, const std::vector<BoundPtr>
   if (rows_.row_count >= kNoPosition)
     fail(StatusCode::kOutOfMemory, "join: the right side has 2^32 rows or more");
   rows_.flatten(Charge(context.budget, "join, right side"));
+  FLUGS_CHECK(rows_.parts.size() == 1 && rows_.parts[0].rows == rows_.row_count);
   const std::size_t n = rows_.row_count;
   const std::size_t buckets = std::bit_ceil(std::max<std::size_t>(n * 2, 16));
   std::uint64_t bytes = n * 12 + buckets * 4;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/check.h"
 #include "base/parallel_sort.h"
 #include "query/vectors/failure.h"
 
@@ -27,6 +28,8 @@ int compare_reals(double a, double b) noexcept {
 /// Compares rows of one part by the key columns, which follow the others.
 struct SortSink::Order {
   Order(const SortSink& sink, const Rows& rows) {
+    FLUGS_CHECK(rows.parts.size() == 1);
+    FLUGS_CHECK(rows.schema.size() == sink.schema_.size() + sink.keys_.size());
     for (std::size_t k = 0; k < sink.keys_.size(); ++k)
       keys.push_back({rows.parts[0].view(sink.schema_.size() + k),
                       form_of(lane_of(sink.keys_[k].expr->type)), sink.keys_[k].descending});
@@ -78,6 +81,7 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
       binder_(context.texts, schema_),
       rows_max_(rows_max),
       explain_(std::move(explain)) {
+  FLUGS_CHECK(!keys.empty());
   for (const SortKey& key : keys) {
     keys_.push_back({binder_.bind(key.item.expr()), key.descending});
     extended_.push_back({"", keys_.back().expr->type, nullptr});
@@ -111,6 +115,7 @@ std::optional<LastWanted> SortSink::last_wanted() const noexcept {
 }
 
 void SortSink::publish_bound(std::int64_t bound) noexcept {
+  FLUGS_DCHECK(rows_max_.has_value());  // else every row is wanted
   const bool down = keys_[0].descending;
   std::int64_t known = bound_.load(std::memory_order_relaxed);
   while ((down ? bound > known : bound < known) &&
@@ -134,6 +139,8 @@ const Batch& SortSink::admitted(Local& local) const {
 }
 
 void SortSink::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
+  FLUGS_CHECK(batch.columns.size() >= schema_.size());
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   Local& local = *locals_[worker];
   local.batch.rows = batch.rows;
@@ -182,6 +189,9 @@ std::vector<std::uint32_t> SortSink::sorted(Rows& rows, std::size_t wanted) cons
 
 Rows SortSink::picked(const Rows& rows, const std::vector<std::uint32_t>& order, Charge& charge,
                       std::size_t columns) const {
+  FLUGS_CHECK(columns <= extended_.size());
+  FLUGS_DCHECK(std::all_of(order.begin(), order.end(),
+                           [&](std::uint32_t row) { return row < rows.row_count; }));
   Rows out;
   out.schema.assign(extended_.begin(), extended_.begin() + static_cast<std::ptrdiff_t>(columns));
   std::vector<Vec> scratch(columns);
@@ -225,12 +235,14 @@ LimitStage::LimitStage(const Schema& schema, std::uint64_t limit, std::uint64_t 
 }
 
 void LimitStage::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(batch.columns.size() == forms_.size());
   const std::uint64_t at = taken_.fetch_add(batch.rows, std::memory_order_relaxed);
   const std::uint64_t first = std::max(at, offset_);
   const std::uint64_t end = std::min(at + batch.rows, end_);
   if (first >= end) return;
   Batch part;
   part.rows = static_cast<std::size_t>(end - first);
+  FLUGS_DCHECK(part.rows <= batch.rows && first >= at);
   for (std::size_t c = 0; c < batch.columns.size(); ++c)
     part.columns.push_back(batch.columns[c].from(static_cast<std::size_t>(first - at), forms_[c]));
   next().push(part, worker);

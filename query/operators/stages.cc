@@ -1,5 +1,6 @@
 #include "query/operators/stages.h"
 
+#include "base/check.h"
 #include "query/expressions/expr_node.h"
 
 namespace flugs::query {
@@ -15,6 +16,7 @@ FilterStage::FilterStage(RunContext& context, const Schema& schema, const Expr& 
 }
 
 void FilterStage::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   Local& local = *locals_[worker];
   const std::size_t chosen = local.evaluator.select(*condition_, batch, local.positions.data());
@@ -36,11 +38,13 @@ ProjectStage::ProjectStage(RunContext& context, const Schema& input,
 }
 
 std::optional<std::uint32_t> ProjectStage::input_column(std::uint32_t output) const {
+  FLUGS_CHECK(output < outputs_.size());
   if (outputs_[output]->op != Op::kColumn) return std::nullopt;
   return outputs_[output]->column;
 }
 
 void ProjectStage::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(worker < evaluators_.size());
   if (!evaluators_[worker]) evaluators_[worker] = std::make_unique<Evaluator>(binder_.slot_count());
   Batch out;
   out.rows = batch.rows;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "query/expressions/expr_node.h"
 #include "query/operators/stages.h"
@@ -94,6 +95,7 @@ std::vector<std::string> Planner::names(const QueryNode& node) const {
       for (const Aggregate& aggregate : node.aggregates) names.push_back(output_name(aggregate));
       return unique(std::move(names), "group by");
     default:
+      FLUGS_CHECK(node.input != nullptr);
       return this->names(*node.input);
   }
 }
@@ -179,12 +181,14 @@ Pipeline Planner::open_result(const QueryNode& node) {
   pipeline.explain =
       explain_node(fmt::format("result of {} rows", node.result->rows->row_count), {});
   pipeline.schema = node.result->rows->schema;
+  FLUGS_CHECK(pipeline.schema.size() == node.result->columns.size());
   pipeline.source = std::make_unique<RowsSource>(context_, node.result->rows);
   return pipeline;
 }
 
 Pipeline Planner::open_where(const QueryNode& node, const Needed& needed) {
   // A chain of conditions down to a table belongs to its scan.
+  FLUGS_CHECK(node.step == Step::kWhere);
   std::vector<const QueryNode*> chain{&node};
   while (chain.back()->input->step == Step::kWhere) chain.push_back(chain.back()->input.get());
   if (chain.back()->input->step == Step::kTable) {

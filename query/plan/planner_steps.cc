@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "query/expressions/expr_node.h"
 #include "query/operators/group_by.h"
 #include "query/plan/planner.h"
@@ -92,6 +93,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
                                                  keys.right_binder.slot_count());
   plan.left_keys = std::move(keys.left);
   plan.left_slots = keys.left_binder.slot_count();
+  FLUGS_CHECK(plan.left_keys.size() == node.join_keys.size());
   const std::size_t right_rows = plan.table->row_count();
   if (pairs) left.schema.insert(left.schema.end(), right_schema.begin(), right_schema.end());
   left.add(std::make_unique<JoinStage>(context_, std::move(plan)));
@@ -139,6 +141,7 @@ Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>&
 
 Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
                                 std::optional<std::uint64_t> rows_max) {
+  FLUGS_CHECK(node.step == QueryNode::Step::kOrderBy);
   Needed wanted = needed;
   std::string title = "order by";
   for (const SortKey& key : node.sort_keys) {

@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 
+#include "base/check.h"
 #include "engine/database/transaction_access.h"
 #include "query/operators/query_node.h"
 #include "query/plan/planner.h"
@@ -45,6 +46,7 @@ std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* righ
   } else {
     node->steps = 1;
   }
+  FLUGS_CHECK(node->steps >= 1 && node->steps <= QueryNode::kStepsMax);
   return node;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/plan/result_data.h"
 
@@ -26,6 +27,7 @@ void own_texts(std::string_view* texts, const std::uint8_t* nulls, std::size_t r
     texts[i] = {at, texts[i].size()};
     at += texts[i].size();
   }
+  FLUGS_CHECK(at == block.get() + bytes);
   result.texts.push_back(std::move(block));
 }
 
@@ -66,6 +68,7 @@ std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
         decoded.columns.push_back(evaluator.evaluate(*column, batch));
       out->append(decoded, charge);
       Rows::Part& made = out->parts.back();
+      FLUGS_CHECK(made.rows == batch.rows);
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const std::uint8_t* nulls = made.view(c).nulls;
         clear_nulls(made.columns[c], columns[c]->form, nulls, made.rows);
@@ -75,6 +78,7 @@ std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
     }
     part = Rows::Part();
   }
+  FLUGS_CHECK(out->row_count == rows.row_count);
   out->is_ordered = rows.is_ordered;
   std::size_t at = 0;
   for (const Rows::Part& part : out->parts) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "columns/cells/row_layout.h"
 #include "columns/main/main_blocks.h"
 #include "query/vectors/failure.h"
@@ -15,6 +16,8 @@ namespace flugs::query {
 // other rows are resolved one by one.
 std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
                                   std::uint64_t* mask) const noexcept {
+  FLUGS_DCHECK(first % 64 == 0);
+  FLUGS_DCHECK(count <= chunk_.row_count && first <= chunk_.row_count - count);
   const DeltaKernels& kernels = delta_kernels();
   const std::size_t stride = chunk_.row_bytes;
   const std::byte* row = chunk_.rows + first * stride;
@@ -58,7 +61,9 @@ const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexce
 }
 
 ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
-  const CodeDomain& domain = *domain_of(column);
+  const DictionaryDomain* coded = domain_of(column);
+  FLUGS_CHECK(coded != nullptr);
+  const CodeDomain& domain = *coded;
   std::uint32_t* codes = out.codes(rows.count);
   const std::uint32_t greatest = read_codes(rows, access(column), codes);
   if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
@@ -149,6 +154,7 @@ bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Ve
 
 ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& rows,
                                       Vec& out) const {
+  FLUGS_DCHECK(is_inside(rows));
   const bool has_nulls = null_flags(column, rows, out);
   const columns::Column& source = *table_.columns[column];
   const std::byte* base = chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes;
@@ -161,6 +167,7 @@ ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& 
 }
 
 ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  FLUGS_DCHECK(lane_of(schema_[column].type) != Lane::kText);
   const bool has_nulls = null_flags(column, rows, out);
   read_integers(column, rows, out.ints(rows.count));
   return out.view(has_nulls);
@@ -168,6 +175,7 @@ ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, 
 
 ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& rows,
                                     Vec& out) const {
+  FLUGS_DCHECK(is_inside(rows));
   const columns::Column& source = *table_.columns[column];
   const RowLayout& layout = *chunk_.layout;
   const bool is_text = lane_of(schema_[column].type) == Lane::kText;

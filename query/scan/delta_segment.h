@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "mvcc/visibility.h"
 #include "query/scan/segment.h"
 #include "query/vectors/delta_kernels.h"
@@ -18,7 +19,10 @@ class DeltaSegment : public Segment {
   DeltaSegment(const engine::TableData& table, const Schema& schema,
                const mvcc::Visibility& visibility,
                const engine::RowStore::ChunkView& chunk) noexcept
-      : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {}
+      : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {
+    FLUGS_CHECK(chunk.layout != nullptr && chunk.rows != nullptr);
+    FLUGS_CHECK(chunk.row_bytes >= columns::RowLayout::kStampBytes && chunk.row_bytes % 8 == 0);
+  }
 
   std::uint32_t row_count() const noexcept override { return chunk_.row_count; }
   /// Number of rows that stay in the first-level cache while several columns are read one after
@@ -51,6 +55,7 @@ class DeltaSegment : public Segment {
 
   /// Whether the cells belong to an edition of the column with another type, or with a dictionary.
   bool is_former(std::uint32_t column) const noexcept {
+    FLUGS_DCHECK(column < schema_.size());
     return __builtin_expect(chunk_.layout->edition(column) != schema_[column].edition, 0);
   }
   /// The domain of the cells, if they are codes that kernels can look up; else null.
@@ -65,13 +70,21 @@ class DeltaSegment : public Segment {
     return is_former(column) && former_domain(column) == nullptr;
   }
   const RowLayout::Access& access(std::uint32_t column) const noexcept {
+    FLUGS_DCHECK(column < schema_.size());
     return chunk_.layout->access()[column];
   }
   /// Access to the bit that marks NULL; word 0 if there is none.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
+    FLUGS_DCHECK(is_inside(rows));
     return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
             rows.positions};
+  }
+  bool is_inside(const RowSelection& rows) const noexcept {
+    const std::size_t end = rows.positions == nullptr || rows.count == 0
+                                ? rows.count
+                                : rows.positions[rows.count - 1] + std::size_t{1};
+    return end <= chunk_.row_count && rows.first <= chunk_.row_count - end;
   }
   std::uint32_t read_codes(const RowSelection& rows, const RowLayout::Access& access,
                            std::uint32_t* out) const noexcept;

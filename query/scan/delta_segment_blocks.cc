@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_kernels.h"
@@ -51,6 +52,7 @@ struct Bounds {
 /// Adjacent rows for which a column is unpacked: they stay in the first-level cache.
 struct DeltaSegment::Step {
   static constexpr std::size_t kRows = 512;
+  static_assert(kRows % 64 == 0);
 
   std::uint32_t first = 0;
   std::size_t count = 0;
@@ -77,6 +79,7 @@ struct DeltaSegment::Step {
   template <typename Take>
   static void for_each(std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                        Take&& take) {
+    FLUGS_DCHECK(first % 64 == 0);
     Step step;
     for (std::size_t done = 0; done < count; done += kRows) {
       step.first = first + static_cast<std::uint32_t>(done);
@@ -104,6 +107,7 @@ struct DeltaSegment::Step {
 
 // Rows that do not count may have any code, for instance rows of a transaction that began later.
 void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
+  FLUGS_DCHECK(domain_of(column) != nullptr);
   const std::uint32_t end = domain_of(column)->count();
   if (read_codes({step.first, nullptr, step.count}, access(column), step.codes.data()) < end)
     return;
@@ -201,6 +205,7 @@ bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std:
 
 bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
                           const std::uint64_t* mask, Totals& totals) const {
+  FLUGS_DCHECK(is_inside({first, nullptr, count}));
   if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
   // As unsigned distances from the least integer they cannot overflow.
@@ -212,6 +217,7 @@ bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t
     const auto rows = static_cast<std::int64_t>(step.wanted_count());
     totals.sum += static_cast<Int128>(sum.sum) + Int128{kLeast} * rows;
     totals.count += rows;
+    FLUGS_DCHECK(totals.count <= static_cast<std::int64_t>(count));
   });
   return true;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "query/vectors/failure.h"
 
@@ -24,6 +25,8 @@ constexpr std::size_t kSparseRows = 16;
 constexpr std::uint32_t kFewRows = 8;
 
 std::size_t extent_of(const RowSelection& rows) noexcept {
+  FLUGS_DCHECK(rows.positions == nullptr ||
+               std::is_sorted(rows.positions, rows.positions + rows.count));
   if (rows.positions == nullptr || rows.count == 0) return rows.count;
   return rows.positions[rows.count - 1] + std::size_t{1};
 }
@@ -33,6 +36,7 @@ bool is_sparse(const RowSelection& rows) noexcept {
 }
 
 std::uint32_t place(const RowSelection& rows, std::size_t i) noexcept {
+  FLUGS_DCHECK(i < rows.count);
   return rows.first +
          (rows.positions == nullptr ? static_cast<std::uint32_t>(i) : rows.positions[i]);
 }
@@ -62,6 +66,7 @@ ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& 
 
 ColumnView read_dense(const MainColumn& column, Form form, std::uint32_t first, std::size_t count,
                       Vec& out) {
+  FLUGS_CHECK(count <= kBatchRows);
   std::uint64_t bits[kBatchRows / 64] = {};
   std::uint64_t* nulls = column.has_nulls() ? bits : nullptr;
   const auto n = static_cast<std::uint32_t>(count);
@@ -96,9 +101,13 @@ MainSegment::MainSegment(std::string table, const Schema& schema,
       columns_(std::move(columns)),
       row_count_(row_count),
       rows_(std::move(rows)),
-      translations_(std::make_unique<Translation[]>(columns_.size())) {}
+      translations_(std::make_unique<Translation[]>(columns_.size())) {
+  FLUGS_CHECK(columns_.size() == schema.size());
+  FLUGS_CHECK(rows_ != nullptr);
+}
 
 ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  FLUGS_DCHECK(extent_of(rows) <= row_count_ && rows.first <= row_count_ - extent_of(rows));
   const MainColumn& from = *columns_[column];
   const Form form = form_of(lane_of(schema_[column].type));
   if (is_sparse(rows)) return read_sparse(from, form, rows, out);
@@ -109,6 +118,7 @@ ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, V
 }
 
 std::uint32_t MainSegment::domain_code(std::uint32_t column, const Value& value) const {
+  FLUGS_CHECK(schema_[column].domain != nullptr);
   const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
   const std::uint32_t code = domain.dictionary().find(value);
   // The dictionary keeps the values of groups.
@@ -136,6 +146,7 @@ ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection&
 }
 
 ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  FLUGS_DCHECK(extent_of(rows) <= row_count_ && rows.first <= row_count_ - extent_of(rows));
   const MainColumn& from = *columns_[column];
   const std::uint64_t local_codes = from.code_count();
   // By value for payloads without codes, and if most codes in the range belong to no row.
@@ -144,6 +155,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   Translation& translation = translations_[column];
   std::call_once(translation.once,
                  [&] { translation.codes = std::vector<std::atomic<std::uint32_t>>(local_codes); });
+  FLUGS_CHECK(translation.codes.size() == local_codes);
   thread_local Vec scratch;
   const std::size_t extent = extent_of(rows);
   std::uint32_t* local = scratch.codes(extent);
@@ -191,6 +203,7 @@ Segment::Reach MainSegment::reach(const RangeCondition& range) const {
 
 bool MainSegment::narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
                          std::uint64_t* mask) const {
+  FLUGS_DCHECK(first % 64 == 0);
   const MainColumn& column = *columns_[range.column];
   const auto n = static_cast<std::uint32_t>(count);
   if (range.kind == RangeCondition::Kind::kIsNull) {
@@ -228,6 +241,7 @@ void MainSegment::evaluate_entries(const BoundExpr& condition, std::uint32_t col
     }
     batch.columns[column] = values.view(from.has_nulls());
     const std::size_t chosen = evaluator.select(condition, batch, positions.data());
+    FLUGS_DCHECK(chosen <= batch.rows);
     for (std::size_t i = 0; i < chosen; ++i)
       wanted.bits[(first + positions[i]) / 64] |= std::uint64_t{1} << ((first + positions[i]) % 64);
   }
@@ -255,6 +269,7 @@ bool MainSegment::narrow_by_entries(const BoundExpr& condition, std::uint32_t co
                                     std::uint64_t* mask) const {
   const Wanted& codes = wanted(condition, column, slots);
   if (codes.by_value) return false;
+  FLUGS_CHECK(codes.bits.size() * 64 >= columns_[column]->code_count());
   columns_[column]->filter_codes(first, static_cast<std::uint32_t>(count), codes.bits.data(), mask);
   return true;
 }
@@ -277,6 +292,7 @@ bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t 
 // Whether few rows are left out, and the others include rows with the least and the greatest value
 // of all. A row of each kind is searched once, and again when it is deleted.
 bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
+  FLUGS_DCHECK(mask != nullptr);
   columns::ExtremePlaces* places = rows_->extreme_places(column);
   if (places == nullptr) return false;
   if (columns::count_bits(mask, 0, row_count_) < row_count_ - row_count_ / kFewRows) return false;
@@ -295,6 +311,7 @@ bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask)
 bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
                            const std::uint64_t* mask, Value& least, Value& greatest) const {
   const MainColumn& from = *columns_[column];
+  FLUGS_DCHECK(count <= row_count_ && first <= row_count_ - count);
   if (count == row_count_ && (mask == nullptr || sees_extremes(column, mask))) {
     least = from.min();
     greatest = from.max();

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/check.h"
 #include "pmem/medium/scm_reads.h"
 
 namespace flugs::query {
 
 void Pipeline::add(std::unique_ptr<Stage> stage) {
+  FLUGS_CHECK(stage != nullptr);
   if (!stages.empty()) stages.back()->set_next(*stage);
   stages.push_back(std::move(stage));
 }
 
 std::optional<FirstRows> Stage::first_rows() const {
-  std::optional<FirstRows> wanted = next_->first_rows();
+  std::optional<FirstRows> wanted = next().first_rows();
   if (!wanted) return wanted;
   const std::optional<std::uint32_t> column = input_column(wanted->column);
   if (!column) return std::nullopt;
@@ -22,6 +24,7 @@ std::optional<FirstRows> Stage::first_rows() const {
 }
 
 void Pipeline::run(RunContext& context, Sink& sink) {
+  FLUGS_CHECK(source != nullptr && explain != nullptr);
   if (context.is_dry) return;
   const auto begin = std::chrono::steady_clock::now();
   if (!stages.empty()) stages.back()->set_next(sink);
@@ -34,6 +37,7 @@ void Pipeline::run(RunContext& context, Sink& sink) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   context.crew.run(workers, [&](std::uint32_t worker) {
+    FLUGS_CHECK(worker < workers);  // sinks keep an element per worker
     pmem::begin_scm_task();
     try {
       for (;;) {
@@ -54,14 +58,17 @@ void Pipeline::run(RunContext& context, Sink& sink) {
 
 RowsSource::RowsSource(RunContext& context, std::shared_ptr<const Rows> rows)
     : context_(context), rows_(std::move(rows)) {
+  FLUGS_CHECK(rows_ != nullptr);
   for (std::size_t p = 0; p < rows_->parts.size(); ++p)
     for (std::size_t first = 0; first < rows_->parts[p].rows; first += kMorselRows)
       morsels_.push_back({p, first, std::min(kMorselRows, rows_->parts[p].rows - first)});
 }
 
 void RowsSource::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
+  FLUGS_CHECK(morsel < morsels_.size());
   const auto [p, first, rows] = morsels_[morsel];
   const Rows::Part& part = rows_->parts[p];
+  FLUGS_CHECK(part.columns.size() == rows_->schema.size());
   Batch batch;
   batch.columns.resize(rows_->schema.size());
   for (std::size_t done = 0; done < rows; done += kBatchRows) {
@@ -84,6 +91,7 @@ RowsSink::RowsSink(RunContext& context, const Schema& schema, const std::string&
 }
 
 void RowsSink::push(const Batch& batch, std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
   locals_[worker].rows.append(batch, locals_[worker].charge);
 }
 

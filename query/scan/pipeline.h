@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "query/scan/segment.h"
 #include "query/vectors/rows.h"
 #include "query/vectors/run_context.h"
@@ -55,17 +56,20 @@ class Sink {
 class Stage : public Sink {
  public:
   void set_next(Sink& next) noexcept { next_ = &next; }
-  bool is_satisfied() const noexcept override { return next_->is_satisfied(); }
+  bool is_satisfied() const noexcept override { return next().is_satisfied(); }
   /// The input's column that is passed on as a column of the output; nullopt if the output is
   /// computed, or if rows do not come out as they go in.
   virtual std::optional<std::uint32_t> input_column(std::uint32_t /*output*/) const {
     return std::nullopt;
   }
   std::optional<FirstRows> first_rows() const override;
-  std::optional<LastWanted> last_wanted() const noexcept override { return next_->last_wanted(); }
+  std::optional<LastWanted> last_wanted() const noexcept override { return next().last_wanted(); }
 
  protected:
-  Sink& next() const noexcept { return *next_; }
+  Sink& next() const noexcept {
+    FLUGS_DCHECK(next_ != nullptr);
+    return *next_;
+  }
 
  private:
   Sink* next_ = nullptr;

@@ -1,9 +1,11 @@
+#include "base/check.h"
 #include "query/scan/table_scan.h"
 
 namespace flugs::query {
 
 void split_conjunction(const Expr& condition, std::vector<Expr>& conjuncts) {
   if (condition.is_given() && condition.node()->op == Op::kAnd && condition.node()->error.empty()) {
+    FLUGS_CHECK(condition.node()->args.size() == 2);
     split_conjunction(condition.node()->args[0], conjuncts);
     split_conjunction(condition.node()->args[1], conjuncts);
   } else {
@@ -14,6 +16,7 @@ void split_conjunction(const Expr& condition, std::vector<Expr>& conjuncts) {
 namespace {
 
 std::optional<RangeCondition> null_test_of(const BoundExpr& condition) {
+  FLUGS_CHECK(condition.args.size() == 1);
   if (condition.args[0]->op != Op::kColumn) return std::nullopt;
   RangeCondition range;
   range.column = condition.args[0]->column;
@@ -29,6 +32,7 @@ std::optional<RangeCondition> range_of(const BoundExpr& condition) {
   if (op == Op::kIsNull || op == Op::kIsNotNull) return null_test_of(condition);
   if (op != Op::kEqual && op != Op::kNotEqual && op != Op::kLess && op != Op::kLessEqual)
     return std::nullopt;
+  FLUGS_CHECK(condition.args.size() == 2);
   const bool is_mirrored = condition.args[0]->op == Op::kConstant;
   const BoundExpr& column = *condition.args[is_mirrored ? 1 : 0];
   const BoundExpr& constant = *condition.args[is_mirrored ? 0 : 1];

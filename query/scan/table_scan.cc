@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 
 namespace flugs::query {
@@ -15,6 +16,7 @@ namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
 constexpr std::uint32_t kScanRows = 32 * kBatchRows;
+static_assert(kScanRows % Segment::kBlockRowsMax == 0);
 // Segments per worker when only their headers are read: some hundred microseconds of work.
 constexpr std::size_t kHeadersPerWorker = 1024;
 
@@ -64,7 +66,11 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
       outputs_(std::move(outputs)),
       explain_(std::move(explain)) {
   for (const Expr& condition : conditions) add_filter(condition);
-  for (const Output& output : outputs_) output_columns_.push_back(output.column);
+  for (const Output& output : outputs_) {
+    FLUGS_CHECK(output.column < plain_schema_.size());
+    FLUGS_CHECK(!output.as_codes || table_->schema()[output.column].domain != nullptr);
+    output_columns_.push_back(output.column);
+  }
   locals_.resize(context.threads);
   explain_->details.push_back(fmt::format("{} row positions in {} segments",
                                           table_->row_positions(), table_->segments().size()));
@@ -153,7 +159,10 @@ std::vector<std::uint32_t> TableScan::best_first() const {
 
 void TableScan::begin(const Sink& sink) {
   first_rows_ = sink.first_rows();
-  if (first_rows_) first_rows_->column = output_columns_[first_rows_->column];
+  if (first_rows_) {
+    FLUGS_CHECK(first_rows_->column < output_columns_.size());
+    first_rows_->column = output_columns_[first_rows_->column];
+  }
   morsels_.clear();
   by_header_ = 0;
   for (const std::uint32_t s : best_first()) {
@@ -169,10 +178,12 @@ void TableScan::begin(const Sink& sink) {
 }
 
 std::size_t TableScan::workers_max() const noexcept {
+  FLUGS_DCHECK(by_header_ <= morsels_.size());
   return morsels_.size() - by_header_ + by_header_ / kHeadersPerWorker;
 }
 
 std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {
+  FLUGS_CHECK(output < output_columns_.size());
   const std::uint32_t c = output_columns_[output];
   if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
   std::optional<PayloadRange> all;
@@ -214,6 +225,7 @@ bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& si
     std::vector<std::uint64_t>& words = local_of(worker).mask;
     words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
     seen = segment.visible(0, rows, words.data());
+    FLUGS_DCHECK(seen <= rows);
     if (seen != rows) mask = words.data();
   }
   if (seen != 0 && !sink.push_masked(segment, output_columns_, 0, rows, mask, seen, worker))
@@ -227,11 +239,13 @@ bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& si
 }
 
 TableScan::Local& TableScan::local_of(std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   return *locals_[worker];
 }
 
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
+  FLUGS_CHECK(morsel < morsels_.size());
   const Morsel& part = morsels_[morsel];
   const Segment& segment = *table_->segments()[part.segment];
   if (is_ruled_out(segment)) {
@@ -250,6 +264,7 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     return;
   Local& local = local_of(worker);
   const std::uint32_t block = segment.block_rows();
+  FLUGS_CHECK(block != 0 && block % 64 == 0 && block <= Segment::kBlockRowsMax);
   for (std::uint32_t done = 0; done < part.rows; done += block) {
     context_.check_stop();
     if (sink.is_satisfied()) return;
@@ -267,6 +282,7 @@ std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std
   for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
     ScanFilter& filter = *filters_[f];
     const std::uint64_t bit = std::uint64_t{1} << f;
+    FLUGS_DCHECK(!filter.part_of || *filter.part_of < f);
     const bool is_done = filter.part_of && (by_range >> *filter.part_of & 1) != 0;
     if (is_done || (filter.range && segment.narrow(*filter.range, first, count, mask)))
       by_range |= bit;
@@ -276,6 +292,7 @@ std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std
       by_entries |= bit;
     else
       continue;
+    FLUGS_DCHECK(!filter.columns.empty());
     const bool is_packed = segment.packed(filter.columns[0]) != nullptr;
     (is_packed ? filter.narrowed : filter.narrowed_in_delta)
         .fetch_add(count, std::memory_order_relaxed);
@@ -297,6 +314,7 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, R
   const std::size_t chosen =
       by_code ? local.codes.select(*filter.on_codes, local.batch, local.chosen.data())
               : local.values.select(*filter.by_value, local.batch, local.chosen.data());
+  FLUGS_DCHECK(chosen <= rows.count);
   if (chosen == rows.count) return chosen;
   if (rows.positions == nullptr)
     std::swap(local.positions, local.chosen);
@@ -310,8 +328,11 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, R
 // Tests visibility and what the segment can test itself, for a block; the rest batch by batch.
 void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
                           Local& local, std::uint32_t worker, Sink& sink) {
+  FLUGS_DCHECK(first % 64 == 0);
+  FLUGS_CHECK(count <= local.mask.size() * 64);
   std::uint64_t* mask = local.mask.data();
   std::size_t left = segment.visible(first, count, mask);
+  FLUGS_DCHECK(left == columns::count_bits(mask, 0, count));
   visible_.fetch_add(left, std::memory_order_relaxed);
   if (left == 0) return;
   if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
@@ -335,7 +356,8 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
     if (rows == 0) continue;
     RowSelection selection{first + static_cast<std::uint32_t>(done), nullptr, rows};
     if (rows != part) {
-      positions_of(mask + done / 64, part, local.positions.data());
+      const std::size_t found = positions_of(mask + done / 64, part, local.positions.data());
+      FLUGS_CHECK(found == rows);
       selection.positions = local.positions.data();
     }
     run_batch(segment, selection, narrowed, local, worker, sink);
@@ -344,6 +366,7 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
 
 void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
                           Local& local, std::uint32_t worker, Sink& sink) {
+  FLUGS_DCHECK(rows.count <= kBatchRows);
   for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
     if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], segment, rows, local);
   if (rows.count == 0) return;
@@ -381,6 +404,7 @@ void TableScan::explain_filters() {
 }
 
 void TableScan::finish() {
+  FLUGS_CHECK(selected_ <= visible_ && visible_ <= scanned_);
   context_.rows_scanned += scanned_;
   context_.rows_skipped += skipped_;
   context_.rows_selected += selected_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "query/scan/delta_segment.h"
 #include "query/scan/main_segment.h"
@@ -61,6 +62,7 @@ void TableView::add_columns() {
       info.domain = std::make_shared<DictionaryDomain>(column.dictionary(), column.type());
     schema_.push_back(std::move(info));
   }
+  FLUGS_CHECK(schema_.size() <= table_.columns.size());
 }
 
 // An edition that a chunk names stays as long as a thread reads the chunk.

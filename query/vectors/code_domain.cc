@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/check.h"
 #include "base/hash.h"
 
 namespace flugs::query {
@@ -18,6 +19,7 @@ const std::int64_t* DictionaryDomain::integers() const {
 std::uint32_t FixedTexts::intern(std::string_view text) {
   const auto [found, added] = codes_.try_emplace(text, static_cast<std::uint32_t>(texts_.size()));
   if (added) texts_.push_back(text);
+  FLUGS_DCHECK(codes_.size() == texts_.size());
   return found->second;
 }
 
@@ -25,9 +27,12 @@ std::uint32_t TextPool::intern(std::string_view text) {
   const auto index = static_cast<std::uint32_t>(hash_text(text) % kShards);
   Shard& shard = shards_[index];
   const std::lock_guard guard(shard.mutex);
+  // A code has 32 bits, and kNone is none.
+  FLUGS_CHECK(shard.texts.size() < kNone / kShards);
   const auto [found, added] = shard.codes.try_emplace(
       text, static_cast<std::uint32_t>(shard.texts.size()) * kShards + index);
   if (added) shard.texts.push_back(text);
+  FLUGS_DCHECK(found->second % kShards == index);
   return found->second;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 #include "flugs/value.h"
 #include "query/vectors/delta_kernels.h"
@@ -54,9 +55,11 @@ class DictionaryDomain : public CodeDomain {
 
   std::uint32_t count() const noexcept override { return count_; }
   std::int64_t integer(std::uint32_t code) const noexcept override {
+    FLUGS_DCHECK(code < count_);
     return code == null_code() ? 0 : dictionary_.integer(code);
   }
   std::string_view text(std::uint32_t code) const noexcept override {
+    FLUGS_DCHECK(code < count_);
     return code == null_code() ? std::string_view() : dictionary_.text(code);
   }
   std::uint32_t null_code() const noexcept override { return dictionary_.null_code(); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "flugs/value.h"
 
@@ -19,6 +20,9 @@ using flugs::Lane;
 using flugs::lane_of;
 constexpr Lane lane_of(DataType type) noexcept { return lane_of(type.type); }
 
+/// The greatest scale of a decimal.
+inline constexpr unsigned kScaleMax = 18;
+
 constexpr bool is_integer(DataType t) noexcept { return is_integer_type(t.type); }
 constexpr bool is_exact(DataType t) noexcept {
   return is_integer(t) || facts_of(t.type).family == Family::kDecimal;
@@ -34,12 +38,15 @@ inline std::string to_string(DataType t) {
   return text;
 }
 
-/// 10^exponent, exponent 0 to 18.
+/// 10^exponent, exponent 0 to kScaleMax.
 constexpr std::int64_t power_of_ten(unsigned exponent) noexcept {
+  FLUGS_DCHECK(exponent <= kScaleMax);
   std::int64_t power = 1;
   for (unsigned i = 0; i < exponent; ++i) power *= 10;
   return power;
 }
+
+static_assert(power_of_ten(kScaleMax) == 1'000'000'000'000'000'000);
 
 /// Whether values of both types compare as integers, but count in different units: exact numbers of
 /// different scales, dates and timestamps.
@@ -49,10 +56,12 @@ constexpr bool has_other_unit(DataType a, DataType b) noexcept {
 }
 /// For two such types: whether the first one's unit is the smaller one.
 constexpr bool is_finer(DataType a, DataType b) noexcept {
+  FLUGS_DCHECK(has_other_unit(a, b));
   return is_time(a) ? facts_of(a.type).unit_us < facts_of(b.type).unit_us : a.scale > b.scale;
 }
 /// The number of units of the finer type in one unit of the other.
 constexpr std::int64_t unit_ratio(DataType a, DataType b) noexcept {
+  FLUGS_DCHECK(has_other_unit(a, b));
   if (is_time(a)) {
     const std::int64_t of_a = facts_of(a.type).unit_us;
     const std::int64_t of_b = facts_of(b.type).unit_us;

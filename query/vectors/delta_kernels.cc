@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 #include "columns/main/main_kernels.h"
 #include "mvcc/stamps.h"
@@ -19,6 +20,8 @@ void prefetch_block(const std::byte* rows, std::size_t bytes) {
 
 std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                       std::uint64_t snapshot) {
+  FLUGS_DCHECK(count <= 64);
+  FLUGS_DCHECK(row_bytes >= sizeof(mvcc::VersionLayout) && row_bytes % 8 == 0);
   prefetch_block(rows, row_bytes * count);
   std::uint64_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -35,6 +38,7 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
 template <typename Put>
 void for_cells(const RowCells& cells, std::size_t count, Put&& put) {
   const RowLayout::Access access = cells.access;
+  FLUGS_DCHECK(access.has_cell() && std::size_t{access.word} * 8 < cells.row_bytes);
   const std::byte* rows = cells.rows;
   const std::size_t stride = cells.row_bytes;
   if (cells.positions == nullptr) {
@@ -47,6 +51,7 @@ void for_cells(const RowCells& cells, std::size_t count, Put&& put) {
 }
 
 std::uint32_t codes(const RowCells& cells, std::size_t count, std::uint32_t* out) {
+  FLUGS_DCHECK(cells.access.mask <= 0xFFFFFFFFu);
   std::uint32_t greatest = 0;
   for_cells(cells, count, [&](std::size_t i, std::uint64_t cell) {
     out[i] = static_cast<std::uint32_t>(cell);
@@ -67,8 +72,10 @@ void integers(const RowCells& cells, std::size_t count, bool is_narrow, std::int
 void look_up(const DictionaryEntries& entries, const std::uint32_t* codes, std::size_t count,
              std::int64_t* out) {
   const std::uint64_t* bases = entries.bases.data();
+  FLUGS_DCHECK(entries.entry_bytes == 8 || entries.entry_bytes == 16);
   const bool is_narrow = entries.entry_bytes == 8;
   for (std::size_t i = 0; i < count; ++i) {
+    FLUGS_DCHECK(columns::Dictionary::chunk_of(codes[i]) < entries.bases.size());
     const std::uint64_t at = bases[columns::Dictionary::chunk_of(codes[i])] +
                              std::uint64_t{codes[i]} * entries.entry_bytes;
     const std::uint64_t word =

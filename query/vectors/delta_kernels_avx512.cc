@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
 #include "columns/dictionary/dictionary.h"
 #include "mvcc/stamps.h"
 #include "query/vectors/delta_kernels.h"
@@ -51,6 +52,11 @@ struct Settled {
 // Two rows of half a line are read at a time, without moving their stamps together.
 constexpr std::size_t kHalfLine = 32;
 
+// The kernels read both stamps of a row as its first 16 bytes.
+static_assert(sizeof(mvcc::VersionLayout) == 16);
+static_assert(offsetof(mvcc::VersionLayout, created) == 0);
+static_assert(offsetof(mvcc::VersionLayout, deleted) == 8);
+
 bool are_settled(const std::byte* rows, std::size_t row_bytes, const Settled& test) {
   __m512i worst = _mm512_setzero_si512();
   __m512i worst_too = _mm512_setzero_si512();
@@ -94,6 +100,8 @@ std::uint64_t settled_rows(const std::byte* rows, std::size_t row_bytes, std::si
 
 std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                       std::uint64_t snapshot) {
+  FLUGS_DCHECK(count <= 64);
+  FLUGS_DCHECK(row_bytes >= sizeof(mvcc::VersionLayout) && row_bytes % 8 == 0);
   for (std::size_t line = 0; line < count * row_bytes; line += 64)
     _mm_prefetch(reinterpret_cast<const char*>(rows) + DeltaKernels::kAheadBytes + line,
                  _MM_HINT_T0);
@@ -118,7 +126,9 @@ class Words {
         of_two_pairs_(_mm512_add_epi64(_mm512_set_epi64(0, 0, 0, 0, 12, 8, 4, 0),
                                        _mm512_set1_epi64(cells.access.word))),
         half_lines_(cells.positions == nullptr && cells.row_bytes == kHalfLine ? cells.rows
-                                                                               : nullptr) {}
+                                                                               : nullptr) {
+    FLUGS_DCHECK(cells.access.has_cell() && std::size_t{cells.access.word} * 8 < cells.row_bytes);
+  }
 
   __m512i from(std::size_t i) const {
     if (half_lines_ != nullptr) return of_half_lines(half_lines_ + i * kHalfLine);
@@ -157,6 +167,7 @@ RowCells behind(const RowCells& cells, std::size_t i) {
 }
 
 std::uint32_t codes(const RowCells& cells, std::size_t count, std::uint32_t* out) {
+  FLUGS_DCHECK(cells.access.mask <= 0xFFFFFFFFu);
   const Words words(cells);
   const __m128i shift = _mm_cvtsi32_si128(cells.access.shift);
   const __m512i mask = _mm512_set1_epi64(static_cast<long long>(cells.access.mask));
@@ -200,6 +211,7 @@ __m256i chunks_of(__m256i codes) {
 
 void look_up(const DictionaryEntries& entries, const std::uint32_t* codes, std::size_t count,
              std::int64_t* out) {
+  FLUGS_DCHECK(entries.entry_bytes == 8 || entries.entry_bytes == 16);
   const bool is_narrow = entries.entry_bytes == 8;
   const __m128i shift = _mm_cvtsi32_si128(is_narrow ? 3 : 4);
   const auto* bases = reinterpret_cast<const long long*>(entries.bases.data());

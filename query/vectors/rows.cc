@@ -4,10 +4,13 @@
 #include <iterator>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::query {
 
 void copy_column(ColumnView from, Form form, std::size_t count, Vec& to, std::size_t at,
                  std::size_t capacity, bool with_nulls) {
+  FLUGS_DCHECK(at + count <= capacity);
   const std::size_t width = bytes_of(form);
   auto* data = static_cast<std::byte*>(to.reserve(capacity * width));
   if (count != 0) std::memcpy(data + at * width, from.data, count * width);
@@ -20,6 +23,8 @@ void copy_column(ColumnView from, Form form, std::size_t count, Vec& to, std::si
 }
 
 void Rows::append(const Batch& batch, Charge& charge) {
+  FLUGS_DCHECK(batch.rows <= kBatchRows);
+  FLUGS_CHECK(batch.columns.size() >= schema.size());
   if (batch.rows == 0) return;
   Part part;
   part.rows = batch.rows;
@@ -39,6 +44,7 @@ void Rows::append(const Batch& batch, Charge& charge) {
 }
 
 void Rows::take(Rows&& other) {
+  FLUGS_CHECK(other.schema.size() == schema.size());
   row_count += std::exchange(other.row_count, 0);
   std::move(other.parts.begin(), other.parts.end(), std::back_inserter(parts));
   std::move(other.charges.begin(), other.charges.end(), std::back_inserter(charges));
@@ -63,6 +69,7 @@ void Rows::flatten(Charge charge) {
       at += part.rows;
       part.columns[c] = Vec();
     }
+    FLUGS_CHECK(at == row_count);
   }
   parts.clear();
   parts.push_back(std::move(all));

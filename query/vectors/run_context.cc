@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "engine/database/transaction_access.h"
 
@@ -17,7 +18,10 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
       stop(options.stop),
       threads(thread_count),
       crew(database->query_crew()),
-      budget(options.memory_bytes_max) {}
+      budget(options.memory_bytes_max) {
+  FLUGS_CHECK(query != nullptr);
+  FLUGS_CHECK(threads >= 1);
+}
 
 void RunContext::check_stop() const {
   if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/crew.h"
 #include "flugs/query.h"
 #include "flugs/query_result.h"
@@ -25,6 +26,10 @@ namespace flugs::query {
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+  /// All of it has been given back.
+  ~MemoryBudget() { FLUGS_CHECK(used_.load(std::memory_order_relaxed) == 0); }
 
   /// Fails with kOutOfMemory, naming `owner`.
   void take(std::uint64_t bytes, const std::string& owner) {
@@ -41,7 +46,8 @@ class MemoryBudget {
     }
   }
   void give_back(std::uint64_t bytes) noexcept {
-    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    const std::uint64_t before = used_.fetch_sub(bytes, std::memory_order_relaxed);
+    FLUGS_CHECK(before >= bytes);
   }
   std::uint64_t bytes_max() const noexcept { return bytes_max_; }
   std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
@@ -72,7 +78,10 @@ class Charge {
   }
   ~Charge() { set_nothing(); }
 
-  void add(std::uint64_t bytes) { set(bytes_ + bytes); }
+  void add(std::uint64_t bytes) {
+    FLUGS_CHECK(bytes <= ~std::uint64_t{0} - bytes_);
+    set(bytes_ + bytes);
+  }
   void set(std::uint64_t bytes) {
     if (budget_ == nullptr) return;
     if (bytes > bytes_)

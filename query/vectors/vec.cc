@@ -1,12 +1,17 @@
 #include "query/vectors/vec.h"
 
+#include "base/check.h"
+
 namespace flugs::query {
 
 namespace {
 
 template <typename T>
 void gather_values(const T* from, const std::uint32_t* positions, std::size_t count, T* out) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = from[positions[i]];
+  for (std::size_t i = 0; i < count; ++i) {
+    FLUGS_DCHECK(positions[i] != kNoPosition);
+    out[i] = from[positions[i]];
+  }
 }
 
 template <typename T>
@@ -56,6 +61,8 @@ ColumnView gather(ColumnView from, Form form, const std::uint32_t* positions, st
 
 void gather(const Batch& from, const Schema& schema, const std::uint32_t* positions,
             std::size_t count, std::vector<Vec>& out, Batch& result) {
+  FLUGS_CHECK(from.columns.size() >= schema.size());
+  FLUGS_CHECK(out.size() >= schema.size());
   result.rows = count;
   result.columns.resize(schema.size());
   for (std::size_t c = 0; c < schema.size(); ++c)

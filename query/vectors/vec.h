@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "query/vectors/code_domain.h"
 #include "query/vectors/data_type.h"
 
@@ -18,6 +19,7 @@ namespace flugs::query {
 inline constexpr std::size_t kBatchRows = 2048;
 /// Rows of a held result that a worker takes at a time.
 inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
+static_assert(kBatchRows % 64 == 0);  // a batch begins at a word of a mask
 
 /// NaN equals NaN and is above every number: the order in which flugs keeps doubles.
 inline bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
@@ -27,6 +29,9 @@ inline bool real_less(double a, double b) noexcept { return a < b || (a == a && 
 enum class Form : std::uint8_t { kInt, kReal, kText, kCode };
 
 constexpr Form form_of(Lane lane) noexcept { return static_cast<Form>(lane); }
+static_assert(form_of(Lane::kInt) == Form::kInt);
+static_assert(form_of(Lane::kReal) == Form::kReal);
+static_assert(form_of(Lane::kText) == Form::kText);
 constexpr std::size_t bytes_of(Form form) noexcept {
   return form == Form::kText ? sizeof(std::string_view) : form == Form::kCode ? 4 : 8;
 }
@@ -45,6 +50,7 @@ struct ColumnView {
   const std::uint32_t* codes() const noexcept { return static_cast<const std::uint32_t*>(data); }
 
   ColumnView from(std::size_t row, Form form) const noexcept {
+    FLUGS_DCHECK(data != nullptr || row == 0);
     return {static_cast<const std::byte*>(data) + row * bytes_of(form),
             nulls == nullptr ? nullptr : nulls + row};
   }

@@ -1,0 +1,119 @@
+// The checks of query/ fire.
+
+#include <memory>
+#include <vector>
+
+#include "query/expressions/bound_expr.h"
+#include "query/operators/group_table.h"
+#include "query/operators/query_node.h"
+#include "query/operators/sort.h"
+#include "query/scan/pipeline.h"
+#include "query/vectors/rows.h"
+#include "query/vectors/run_context.h"
+#include "query/vectors/text_store.h"
+#include "test/support/check_fires.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+
+namespace {
+
+query::Schema one_column() { return {{"a", {Type::kInt64, 0}, nullptr}}; }
+
+/// A stage that passes nothing on.
+class Dam : public query::Stage {
+ public:
+  void push(const query::Batch&, std::uint32_t) override {}
+};
+
+}  // namespace
+
+TEST_CASE("the checks of a query's memory fire", "[query]") {
+  using namespace query;
+  MemoryBudget budget(100);
+  FLUGS_CHECK_FIRES("before >= bytes", budget.give_back(1));
+  FLUGS_CHECK_FIRES("used_", [] {
+    MemoryBudget other(100);
+    other.take(1, "a test");
+  }());
+  FLUGS_CHECK_FIRES("- bytes_", [&] {
+    Charge charge(budget, "a test");
+    charge.add(1);
+    charge.add(~std::uint64_t{0});
+  }());
+}
+
+TEST_CASE("the checks of batches and held rows fire", "[query]") {
+  using namespace query;
+  MemoryBudget budget(1000);
+  Charge charge(budget, "a test");
+  Rows rows;
+  rows.schema = one_column();
+  FLUGS_CHECK_FIRES("batch.columns.size() >= schema.size()", rows.append(Batch{}, charge));
+  FLUGS_CHECK_FIRES("other.schema.size() == schema.size()", rows.take(Rows()));
+  std::vector<Vec> no_room;
+  Batch result;
+  Batch batch;
+  batch.columns.resize(1);
+  FLUGS_CHECK_FIRES("out.size() >= schema.size()",
+                    gather(batch, one_column(), nullptr, 0, no_room, result));
+  Schema schema = one_column();
+  TextStore texts;
+  Binder binder(texts, schema);
+  const BoundPtr expr = binder.bind(col("a"));
+  Evaluator evaluator(binder.slot_count());
+  batch.rows = kBatchRows + 1;
+  FLUGS_CHECK_FIRES("batch.rows <= kBatchRows", evaluator.evaluate(*expr, batch));
+  if (!kHasDebugChecks) return;
+  FLUGS_CHECK_FIRES("exponent <= kScaleMax", power_of_ten(19));
+  FLUGS_CHECK_FIRES("has_other_unit", unit_ratio({Type::kInt64, 0}, {Type::kInt32, 0}));
+  Vec vec;
+  FLUGS_CHECK_FIRES("at + count <= capacity", copy_column({}, Form::kInt, 2, vec, 1, 2, false));
+  const std::int64_t value = 1;
+  const std::uint32_t nowhere = kNoPosition;
+  FLUGS_CHECK_FIRES("kNoPosition", gather({&value, nullptr}, Form::kInt, &nowhere, 1, vec));
+  batch.rows = 1;
+  Evaluator without_slots(0);
+  batch.columns[0] = {&value, nullptr};
+  const BoundPtr sum = binder.bind(col("a") + col("a"));
+  FLUGS_CHECK_FIRES("expr.slot < slots_.size()", without_slots.evaluate(*sum, batch));
+}
+
+TEST_CASE("the checks of groups fire", "[query]") {
+  using namespace query;
+  FLUGS_CHECK_FIRES("key_count <= 64", GroupTable(65, {}));
+  FLUGS_CHECK_FIRES("ranges.size() == key_count", GroupTable(2, {3}));
+  GroupTable table(1, {});
+  const std::uint32_t code = 3;
+  std::uint32_t group = 0;
+  FLUGS_CHECK_FIRES("is_array()", table.find_codes(&code, 1, &group));
+  FLUGS_CHECK_FIRES("words.keys.size() == key_count_", table.find(KeyWords(2), 1, &group));
+  if (!kHasDebugChecks) return;
+  GroupTable by_array(1, {3});
+  FLUGS_CHECK_FIRES("codes[i] < ranges_[0]", by_array.find_codes(&code, 1, &group));
+  FLUGS_CHECK_FIRES("group < size()", table.hash(0));
+  FLUGS_CHECK_FIRES("group != kNoGroup", DistinctSet().insert(kNoGroup, 1));
+}
+
+TEST_CASE("the checks of pipelines fire", "[query]") {
+  using namespace query;
+  TemporaryDatabase database;
+  const Transaction t = must(database->begin());
+  RunContext context(std::make_shared<QueryNode>(), t, RunOptions(), 2);
+  FLUGS_CHECK_FIRES("query != nullptr", RunContext(nullptr, t, RunOptions(), 2));
+  FLUGS_CHECK_FIRES("threads >= 1", RunContext(std::make_shared<QueryNode>(), t, RunOptions(), 0));
+  RowsSink sink(context, one_column(), "a test");
+  FLUGS_CHECK_FIRES("worker < locals_.size()", sink.push(Batch{}, 2));
+  FLUGS_CHECK_FIRES("source != nullptr", Pipeline().run(context, sink));
+  FLUGS_CHECK_FIRES("stage != nullptr", Pipeline().add(nullptr));
+  RowsSource source(context, std::make_shared<const Rows>());
+  FLUGS_CHECK_FIRES("morsel < morsels_.size()", source.run(0, 0, sink));
+  const Schema schema = one_column();
+  FLUGS_CHECK_FIRES("!keys.empty()", SortSink(context, schema, {}, std::nullopt, nullptr));
+  LimitStage limit(schema, 1, 0);
+  limit.set_next(sink);
+  FLUGS_CHECK_FIRES("batch.columns.size() == forms_.size()", limit.push(Batch{}, 0));
+  if (kHasDebugChecks) FLUGS_CHECK_FIRES("next_ != nullptr", Dam().is_satisfied());
+}
+
+}  // namespace flugs::test
