@@ -116,5 +116,7 @@ class Condition {
   std::vector<Node> nodes_;
   std::string error_;
 };
+static_assert(std::is_nothrow_move_constructible_v<Constant> &&
+              std::is_nothrow_move_constructible_v<Condition>);
 
 }  // namespace flugs

@@ -482,5 +482,8 @@ class Database {
   friend struct engine::DatabaseAccess;
   std::unique_ptr<engine::DatabaseCore> core_;
 };
+static_assert(!std::is_copy_constructible_v<Database>);
+static_assert(std::is_nothrow_move_constructible_v<Database> &&
+              std::is_nothrow_move_assignable_v<Database>);
 
 }  // namespace flugs

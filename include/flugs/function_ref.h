@@ -38,5 +38,7 @@ class FunctionRef<R(Args...)> {
   void* object_;
   R (*call_)(void*, Args...);
 };
+static_assert(sizeof(FunctionRef<void()>) == 2 * sizeof(void*));
+static_assert(std::is_trivially_copyable_v<FunctionRef<void()>>);
 
 }  // namespace flugs

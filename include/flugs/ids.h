@@ -45,4 +45,11 @@ struct KeyId {
   friend constexpr bool operator==(KeyId, KeyId) noexcept = default;
 };
 
+static_assert(sizeof(TableId) == 4);
+static_assert(sizeof(ColumnId) == 2);
+static_assert(sizeof(RowId) == 4);
+static_assert(sizeof(TransactionId) == 8);
+static_assert(sizeof(KeyId) == 8);
+static_assert(TableId() < TableId(1));
+
 }  // namespace flugs

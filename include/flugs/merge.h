@@ -123,6 +123,9 @@ struct MergePolicy {
   /// that has not come so far waits for the writer's transaction, so then the write fails at once.)
   std::chrono::milliseconds write_patience{0};
 };
+static_assert(std::is_trivially_copyable_v<MergePolicy>);
+static_assert(MergePolicy().dead_percent <= 100 && MergePolicy().waste_percent <= 100 &&
+              MergePolicy().written_percent <= 100 && MergePolicy().idle_percent <= 100);
 
 /// The reason why a table is not merged now.
 enum class MergeState : std::uint8_t {

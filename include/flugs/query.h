@@ -123,5 +123,6 @@ class Query {
   explicit Query(std::shared_ptr<const QueryNode> node) noexcept : node_(std::move(node)) {}
   std::shared_ptr<const QueryNode> node_;
 };
+static_assert(std::is_nothrow_move_constructible_v<Query>);
 
 }  // namespace flugs::query

@@ -62,6 +62,7 @@ class ResultBatch {
   std::size_t index_;
   std::size_t row_count_;
 };
+static_assert(std::is_trivially_copyable_v<ResultBatch>);
 
 /// The result of a query. It owns all that it holds, text too, so it stays valid after the
 /// transaction has ended and the database is closed. Copies share.

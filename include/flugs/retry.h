@@ -19,6 +19,7 @@ struct RetryOptions {
   /// The longest pause between two attempts, 1 us to 1 s.
   std::chrono::microseconds pause_max{10000};
 };
+static_assert(RetryOptions().pause_max < RetryOptions().time_limit);
 
 /// What Database::run did.
 struct RetryReport {

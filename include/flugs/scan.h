@@ -21,6 +21,7 @@ struct Predicate {
   static Predicate all() { return {}; }
   static Predicate equal(ColumnId column, Value value) { return {true, column, value}; }
 };
+static_assert(std::is_trivially_copyable_v<Predicate>);
 
 /// Some visible rows of a scan, column by column: the values of one column stand side by side.
 /// Valid during the callback that received it (strings: until the transaction ends). `index` counts
@@ -74,5 +75,7 @@ class ScanBatch {
   std::vector<RowId> row_ids_;
   std::vector<Column> columns_;
 };
+
+static_assert(ScanBatch::kRowsMax % 64 == 0);  // whole words of a mask
 
 }  // namespace flugs

@@ -28,6 +28,7 @@ enum class Encoding : std::uint8_t {
   /// then adds nothing to a dictionary.
   kDirect = 2,
 };
+static_assert(Encoding() == Encoding::kAuto);
 
 /// One column. Names are 1 to 63 bytes, without a zero byte, and unique within the table.
 struct ColumnSchema {
@@ -97,6 +98,7 @@ enum class ReferenceAction : std::uint8_t {
   kCascade = 1,   ///< they are deleted, too, or get the new values
   kSetNull = 2,   ///< their referring columns become NULL
 };
+static_assert(ReferenceAction() == ReferenceAction::kRestrict);
 
 /// Rows refer to a row of another table, or of the same one, by its unique key: a row with the
 /// values of `columns` must exist, unless one of them is NULL. The table finds its referring rows
@@ -251,5 +253,6 @@ struct TableSchema {
     return *this;
   }
 };
+static_assert(std::is_nothrow_move_constructible_v<TableSchema>);
 
 }  // namespace flugs

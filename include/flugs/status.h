@@ -74,6 +74,11 @@ class [[nodiscard]] Status {
   StatusCode code_ = StatusCode::kOk;
   std::unique_ptr<std::string> message_;
 };
+static_assert(StatusCode() == StatusCode::kOk);
+static_assert(sizeof(Status) == 2 * sizeof(void*));
+static_assert(std::is_nothrow_default_constructible_v<Status>);
+static_assert(std::is_nothrow_move_constructible_v<Status> &&
+              std::is_nothrow_move_assignable_v<Status>);
 
 namespace detail {
 /// Ends the process: a value was taken out of a failed Result.

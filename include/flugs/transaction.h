@@ -94,12 +94,14 @@ class Row {
   RowId id_;
   std::uint32_t place_ = 0;  // in the group
 };
+static_assert(sizeof(Row) == 32 && std::is_trivially_copyable_v<Row>);
 
 /// A column and its new value.
 struct ColumnValue {
   ColumnId column = {};
   Value value = {};
 };
+static_assert(sizeof(ColumnValue) == 32 && std::is_trivially_copyable_v<ColumnValue>);
 
 /// How long a call waits for a row that another transaction has locked or is writing; 0: it fails
 /// at once.
@@ -138,6 +140,7 @@ class Savepoint {
   std::uint64_t transaction_ = 0;
   std::uint64_t number_ = 0;
 };
+static_assert(sizeof(Savepoint) == 16 && std::is_trivially_copyable_v<Savepoint>);
 
 /// A unit of work on one snapshot of the database: it takes effect as a whole, or not at all.
 ///
@@ -411,5 +414,10 @@ class Transaction {
   engine::TransactionContext* context_ = nullptr;
   std::uint64_t commit_timestamp_ = 0;
 };
+static_assert(!std::is_copy_constructible_v<Transaction> &&
+              !std::is_copy_assignable_v<Transaction>);
+static_assert(std::is_nothrow_move_constructible_v<Transaction> &&
+              std::is_nothrow_move_assignable_v<Transaction>);
+static_assert(sizeof(Result<RowId>) <= 24);  // a call returns it without allocating
 
 }  // namespace flugs

@@ -107,5 +107,11 @@ class Value {
   Type type_ = Type::kBool;
   bool present_ = false;
 };
+static_assert(sizeof(Value) == 24 && std::is_trivially_copyable_v<Value>);
+static_assert(sizeof(double) == sizeof(std::int64_t));  // a payload
+// The payload of a 32-bit type has its sign.
+static_assert(Value::int32(-1).raw() == -1 && Value::date(-1).raw() == -1);
+static_assert(Value::null().is_null() && !Value::boolean(false).is_null());
+static_assert(Value::string("text").as_string().size() == 4);
 
 }  // namespace flugs
