@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "base/check.h"
 #include "columns/index/hint_index_layout.h"
 
 namespace flugs::engine {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kHintsOffset = sizeof(AddedColumnLayout) + sizeof(columns::ColumnLayout);
 static_assert(kHintsOffset % 64 == 0);
+static_assert(sizeof(AddedColumnLayout) % alignof(columns::ColumnLayout) == 0);
 
 std::uint64_t bytes_of(bool has_hints) noexcept {
   return kHintsOffset + (has_hints ? sizeof(columns::HintIndexLayout) : 0);
@@ -39,6 +41,7 @@ columns::HintIndexLayout* hints_of(AddedColumnLayout& added) noexcept {
 }
 
 columns::Cell constant_of(const AddedColumnLayout& added) noexcept {
+  FLUGS_DCHECK(added.constant != AddedColumnLayout::kNone);
   return {added.cell[0], added.cell[1], added.constant == AddedColumnLayout::kNull};
 }
 
@@ -117,6 +120,9 @@ Status NewColumn::write_constant(AddedColumnLayout& added, const Value& constant
 Status NewColumn::make(std::uint32_t table_id, const std::string& table, std::size_t column,
                        const ColumnSchema& schema, bool has_hints, const Value* constant,
                        columns::Decoder& decoder) {
+  FLUGS_CHECK(extent_.bytes == 0);  // one column
+  FLUGS_CHECK(column <= 0xFFFF);
+  FLUGS_CHECK(schema.encoding != Encoding::kAuto);
   pmem::Persister persister(pool_.medium());
   const bool hinted = has_hints && schema.encoding == Encoding::kDictionary;
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes_of(hinted), persister);

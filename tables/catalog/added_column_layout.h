@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,6 +27,9 @@ struct AddedColumnLayout {
   std::uint64_t reserved1;
 };
 static_assert(sizeof(AddedColumnLayout) == 64);
+// The checksum is of the two words before it, and of all that is behind it.
+static_assert(offsetof(AddedColumnLayout, checksum) == 16 &&
+              offsetof(AddedColumnLayout, table_id) == 24);
 static_assert(std::is_trivially_copyable_v<AddedColumnLayout>);
 
 }  // namespace flugs::engine

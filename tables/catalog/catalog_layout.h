@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -20,6 +22,7 @@ struct DatabaseLayout {
 };
 static_assert(sizeof(DatabaseLayout) == 64 &&
               sizeof(DatabaseLayout) <= pmem::kApplicationRootBytes);
+static_assert(offsetof(DatabaseLayout, magic) == 0);  // what every opening looks at first
 
 /// In the pool: the tables, each by the offset of its TableLayout; 0 is a free place.
 struct CatalogLayout {
@@ -51,6 +54,9 @@ struct TableLayout {
 };
 static_assert(sizeof(TableLayout) == 192);
 
+// The checksum is of the 32 bytes from table_id on. Behind them are words that change later.
+static_assert(offsetof(TableLayout, table_id) == 24 && offsetof(TableLayout, index_runs) == 56);
+
 /// In the pool: the complete schema of a table that was changed (decision 0022). One extent: this
 /// header, the offsets of added columns, ChangedColumnLayouts, the schema. A schema block never
 /// changes: a new one replaces it.
@@ -71,6 +77,9 @@ struct SchemaBlockLayout {
   std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SchemaBlockLayout) == 64);
+// The checksum is of the two words before it, and of all that is behind it.
+static_assert(offsetof(SchemaBlockLayout, checksum) == 16 &&
+              offsetof(SchemaBlockLayout, table_id) == 24);
 
 /// In the pool, in a schema block: one edition of a column after its first, in the order in which
 /// they were made. An edition that no row has any more leaves the list, unless it is the newest.
@@ -100,6 +109,7 @@ struct RowChunkLayout {
   std::uint64_t reserved2[3];
 };
 static_assert(sizeof(RowChunkLayout) == 64);
+static_assert(offsetof(RowChunkLayout, table_id) == 16);  // the checksum is of all from there on
 
 /// In the pool, in the place of a row chunk: the same row ids, read-optimised (decision 0012). One
 /// extent: this header, `column_count` columns::MainColumnLayouts, the words of `places`, the block
@@ -126,6 +136,10 @@ struct RowGroupLayout {
   std::uint64_t reserved2[6];
 };
 static_assert(sizeof(RowGroupLayout) == 128);
+static_assert(offsetof(RowGroupLayout, bytes) == 16);  // likewise
+// Bits of an offset, and whole words of masks.
+static_assert(std::has_single_bit(RowGroupLayout::kBlockRows) &&
+              RowGroupLayout::kBlockRows % 64 == 0);
 
 /// In the pool, for 64 row ids: which of them have a place in the group's columns.
 struct RowPlacesLayout {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 
@@ -102,8 +103,11 @@ Status check_reference(const TableSchema& child, const ForeignKeySchema& foreign
                    fmt::format("{} columns for the {} of key {} of table {}",
                                foreign.columns.size(), key.columns.size(), key.name, parent.name));
   for (std::size_t i = 0; i < key.columns.size(); ++i) {
-    const ColumnSchema& from = child.columns[position_of(child, foreign.columns[i])];
-    const ColumnSchema& to = parent.columns[position_of(parent, key.columns[i])];
+    const std::size_t from_position = position_of(child, foreign.columns[i]);
+    const std::size_t to_position = position_of(parent, key.columns[i]);
+    FLUGS_CHECK(from_position < child.columns.size() && to_position < parent.columns.size());
+    const ColumnSchema& from = child.columns[from_position];
+    const ColumnSchema& to = parent.columns[to_position];
     if (from.type != to.type || from.scale != to.scale)
       return refused(child, foreign,
                      fmt::format("column {} is of type {}, scale {}, but column {} of table {} of "

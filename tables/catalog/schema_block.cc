@@ -90,6 +90,7 @@ std::uint16_t free_edition(const StoredSchema& stored, std::size_t column) {
 }
 
 void forget_edition(StoredSchema& stored, std::size_t change) {
+  FLUGS_CHECK(change < stored.changed_columns.size());
   const ChangedColumnLayout gone = stored.changed_columns[change];
   const auto at = stored.changed_columns.erase(stored.changed_columns.begin() +
                                                static_cast<std::ptrdiff_t>(change));
@@ -106,11 +107,14 @@ ColumnSchema first_edition(const StoredSchema& stored, std::size_t column) {
 }
 
 ColumnSchema edition_made_by(const StoredSchema& stored, std::size_t change) {
+  FLUGS_CHECK(change < stored.changed_columns.size());
   return edition_before(stored, stored.changed_columns[change].column, change + 1);
 }
 
 Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,
                                         const StoredSchema& stored, pmem::Persister& persister) {
+  FLUGS_CHECK(first_wrong_key(stored) == kKeysMax);
+  FLUGS_CHECK(stored.added_columns.size() <= stored.schema.columns.size());
   const std::string schema = encode_schema(stored.schema);
   const std::span offsets(stored.added_columns);
   const std::span changes(stored.changed_columns);
@@ -132,6 +136,7 @@ Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id
   behind += offsets.size_bytes();
   if (!changes.empty()) std::memcpy(behind, changes.data(), changes.size_bytes());
   std::memcpy(behind + changes.size_bytes(), schema.data(), schema.size());
+  FLUGS_CHECK(sizeof block + words_bytes(block) + block.schema_bytes == bytes);
   block.checksum = checksum_of(block);
   persister.flush(&block, bytes, "alter_table/1");
   return extent;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 /// Bytes of a schema: integers little-endian, names as a length byte and bytes (format.md,
@@ -25,10 +27,12 @@ class SchemaWriter {
     u32(static_cast<std::uint32_t>(v >> 32));
   }
   void name(const std::string& v) {
+    FLUGS_CHECK(v.size() <= 0xFF);
     u8(static_cast<std::uint8_t>(v.size()));
     bytes_ += v;
   }
   void text(std::string_view v) {
+    FLUGS_CHECK(v.size() <= 0xFFFFFFFF);
     u32(static_cast<std::uint32_t>(v.size()));
     bytes_ += v;
   }

@@ -19,6 +19,8 @@ using Kind = Condition::Kind;
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kConstantsMax = 1024;
 constexpr std::size_t kConstantBytesMax = 4096;
+static_assert(kNameBytesMax <= 0xFF);  // the length of a name is a byte
+static_assert(kConstantsMax <= 0xFFFF && Condition::kNodesMax <= 0xFFFF);
 
 Status unfit(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 

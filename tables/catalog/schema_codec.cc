@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_bytes.h"
@@ -16,6 +17,11 @@ namespace flugs::engine {
 namespace {
 
 constexpr std::size_t kColumnsMax = 1024;
+// Numbers of columns have two bytes, those of all others one.
+static_assert(kColumnsMax <= 0xFFFF);
+static_assert(kKeysMax <= 0xFF && kKeyColumnsMax <= 0xFF && kChecksMax <= 0xFF &&
+              kForeignKeysMax <= 0xFF);
+
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
@@ -203,6 +209,8 @@ Result<TableSchema> complete_schema(TableSchema schema) {
 }
 
 std::string encode_schema(const TableSchema& schema) {
+  FLUGS_CHECK(schema.columns.size() <= kColumnsMax && schema.keys.size() <= kKeysMax);
+  FLUGS_CHECK(schema.checks.size() <= kChecksMax && schema.foreign_keys.size() <= kForeignKeysMax);
   SchemaWriter out;
   out.name(schema.name);
   out.u16(static_cast<std::uint16_t>(schema.columns.size()));
@@ -227,8 +235,11 @@ std::string encode_schema(const TableSchema& schema) {
                                      (key.dropped ? kDropped : 0)));
     out.u8(key.hashed_columns);
     out.u8(static_cast<std::uint8_t>(key.columns.size()));
-    for (const std::string& column : key.columns)
-      out.u16(static_cast<std::uint16_t>(position_of(schema, column)));
+    for (const std::string& column : key.columns) {
+      const std::size_t position = position_of(schema, column);
+      FLUGS_CHECK(position < schema.columns.size());
+      out.u16(static_cast<std::uint16_t>(position));
+    }
   }
   out.u8(static_cast<std::uint8_t>(schema.checks.size()));
   for (const CheckSchema& check : schema.checks) encode_check(out, schema, check);

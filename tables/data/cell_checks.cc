@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/check.h"
 #include "tables/data/table_data.h"
 
 namespace flugs::engine {
@@ -29,6 +30,7 @@ Status implausible_cell(const TableData& data, std::uint32_t row, std::size_t co
 
 Status check_cells(const TableData& data, std::uint32_t first,
                    std::span<const std::byte* const> rows) {
+  FLUGS_DCHECK(data.rows.group_with(first) == nullptr);
   const columns::RowLayout& layout = data.rows.layout(first);
   for (std::size_t i = 0; i < data.columns.size(); ++i) {
     const std::size_t wrong = data.columns[i]->first_implausible(layout, rows, i);

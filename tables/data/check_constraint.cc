@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/shown.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/keys/key_compare.h"
@@ -18,10 +19,12 @@ CheckConstraint::CheckConstraint(const TableSchema& schema, const CheckSchema& c
     Step step{node.kind, node.parts, kNoColumn, kNoColumn, {}};
     if (node.kind < Kind::kAll) {
       step.column = static_cast<std::uint16_t>(position_of(schema, node.column));
+      FLUGS_CHECK(step.column < schema.columns.size());
       columns_.push_back(step.column);
     }
     if (!node.other.empty()) {
       step.other = static_cast<std::uint16_t>(position_of(schema, node.other));
+      FLUGS_CHECK(step.other < schema.columns.size());
       columns_.push_back(step.other);
     }
     for (const Constant& constant : node.constants) step.constants.push_back(constant.value());
@@ -37,7 +40,9 @@ bool CheckConstraint::looks_at(std::size_t column) const noexcept {
 
 bool CheckConstraint::holds(FunctionRef<Value(std::size_t column)> value) const {
   std::size_t next = 0;
-  return truth_of(next, value) != Truth::kFalse;
+  const Truth truth = truth_of(next, value);
+  FLUGS_DCHECK(next == steps_.size());
+  return truth != Truth::kFalse;
 }
 
 std::string CheckConstraint::describe(FunctionRef<Value(std::size_t column)> value) const {
@@ -52,6 +57,7 @@ std::string CheckConstraint::describe(FunctionRef<Value(std::size_t column)> val
 // The least of the parts of kAll, the greatest of kAny. Skips parts that no longer matter.
 CheckConstraint::Truth CheckConstraint::truth_of(
     std::size_t& next, FunctionRef<Value(std::size_t column)> value) const {
+  FLUGS_DCHECK(next < steps_.size());
   const Step& step = steps_[next++];
   switch (step.kind) {
     case Kind::kAll:
@@ -76,6 +82,7 @@ CheckConstraint::Truth CheckConstraint::truth_of(
 CheckConstraint::Truth CheckConstraint::truth_of_leaf(
     const Step& step, FunctionRef<Value(std::size_t column)> value) {
   const auto truth = [](bool is_true) { return is_true ? Truth::kTrue : Truth::kFalse; };
+  FLUGS_DCHECK(step.column != kNoColumn);
   const Value left = value(step.column);
   if (step.kind == Kind::kIsNull) return truth(left.is_null());
   if (step.kind == Kind::kIsNotNull) return truth(!left.is_null());
@@ -83,6 +90,7 @@ CheckConstraint::Truth CheckConstraint::truth_of_leaf(
   if (step.kind == Kind::kIn)
     return truth(std::any_of(step.constants.begin(), step.constants.end(),
                              [&](const Value& one) { return compare_values(left, one) == 0; }));
+  FLUGS_DCHECK(step.other != kNoColumn || !step.constants.empty());
   const Value right = step.other == kNoColumn ? step.constants[0] : value(step.other);
   if (right.is_null()) return Truth::kUnknown;
   switch (step.kind) {

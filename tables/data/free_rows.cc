@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/shared_words.h"
 #include "mvcc/transaction_slots.h"
 #include "tables/rows/row_store.h"
@@ -57,6 +58,7 @@ void FreeRows::release_swept_soon(mvcc::TransactionSlots& slots) {
 // Called with mutex_ held. A look costs microseconds, so it is repeated only after some commits.
 void FreeRows::release_swept() {
   constexpr std::uint64_t kCommitsBetween = 64;
+  FLUGS_DCHECK(slots_ != nullptr);
   const std::uint64_t now = slots_->now();
   if (looked_at_ != 0 && now < looked_at_ + slots_->time_of(kCommitsBetween)) return;
   looked_at_ = now;
@@ -64,6 +66,7 @@ void FreeRows::release_swept() {
   auto batch = swept_.begin();
   for (; batch != swept_.end() && batch->since < oldest; ++batch) {
     free_.insert(free_.end(), batch->rows.begin(), batch->rows.end());
+    FLUGS_DCHECK(batch->rows.size() <= swept_count_.load(std::memory_order_relaxed));
     swept_count_.fetch_sub(batch->rows.size(), std::memory_order_relaxed);
   }
   swept_.erase(swept_.begin(), batch);
@@ -82,6 +85,7 @@ void FreeRows::forget_emptied(LocalRows& local) const noexcept {
 }
 
 bool FreeRows::refill(LocalRows& local) {
+  FLUGS_DCHECK(local.free.empty());
   note_read(SharedWord::kFreeRows, &free_count_);
   const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
   if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "base/check.h"
 #include "tables/data/table_data.h"
 
 namespace flugs::engine {
@@ -40,6 +41,7 @@ Status for_each_covered(const TableData& table, const IndexRuns::Member& member,
 
 Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t index) const {
   const KeyIndex& key = *table_.keys[index];
+  FLUGS_DCHECK(key.is_hashed_in_runs());
   std::uint64_t expected = 0;
   Status status = for_each_covered(table_, member, [&](std::uint32_t row) -> Status {
     if (!key.is_hashed(row)) return {};
@@ -59,6 +61,7 @@ Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t 
 
 Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t index) const {
   const KeyIndex& key = *table_.keys[index];
+  FLUGS_DCHECK(key.is_ordered());
   std::uint64_t expected = 0;
   Status counted = for_each_covered(table_, member, [&](std::uint32_t) -> Status {
     ++expected;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs {
 
 std::string_view to_string(MergeState state) noexcept {
@@ -53,6 +55,7 @@ bool changed_something(const MergeReport& report) {
 
 MergeRecord::Work::Work(MergeRecord& record) : record_(record) {
   const std::lock_guard guard(record_.mutex_);
+  FLUGS_CHECK(!record_.works_);  // one merge of a table at a time
   record_.work_since_ = Clock::now();
   record_.works_ = true;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/check.h"
 #include "flugs/merge.h"
 #include "flugs/status.h"
 
@@ -39,7 +40,10 @@ class MergeRecord {
   void note_merge(const MergeReport& report, const Status& status);
   /// A merge moves chunks: it has already waited for transactions, and no longer waits for an open
   /// one.
-  void set_moving(bool moving) noexcept { moving_.store(moving, std::memory_order_release); }
+  void set_moving(bool moving) noexcept {
+    FLUGS_DCHECK(is_moving() != moving);
+    moving_.store(moving, std::memory_order_release);
+  }
   bool is_moving() const noexcept { return moving_.load(std::memory_order_acquire); }
   void note_refused() noexcept { writes_refused_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "flugs/transaction.h"
 #include "tables/data/table_data.h"
@@ -64,6 +65,7 @@ Value TableData::decode(const columns::RowLayout& cells, const std::byte* row,
 
 void TableData::decode_all(const columns::RowLayout& cells, const std::byte* row,
                            std::span<Value> out) const noexcept {
+  FLUGS_DCHECK(out.size() <= columns.size());
   const columns::RowLayout::Access* access = cells.access();
   const columns::Decoder* decoder = &decoders[0];
   const std::size_t count = out.size();

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -32,11 +34,13 @@ std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySche
   for (const std::string& name : key.columns)
     for (std::size_t i = 0; i < schema.columns.size(); ++i)
       if (schema.columns[i].name == name) positions.push_back(static_cast<std::uint16_t>(i));
+  FLUGS_CHECK(positions.size() == key.columns.size());
   return positions;
 }
 
 columns::HintIndexLayout* hints_of(TableLayout& layout, std::size_t number) noexcept {
   if (layout.hints_offset == 0) return nullptr;
+  FLUGS_DCHECK(number < layout.column_count + kKeysMax);
   auto* first = reinterpret_cast<std::byte*>(&layout) + layout.hints_offset;
   return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
 }
@@ -53,6 +57,8 @@ TableData::TableData(pmem::Pool& pool_of_it, TableLayout& layout_of_it, StoredSc
 void TableData::make_keys() {
   const StoredSchema& stored = definition().stored;
   const std::vector<KeySchema>& wanted = stored.schema.keys;
+  FLUGS_CHECK(columns.size() == stored.schema.columns.size());
+  FLUGS_CHECK(wanted.size() <= kKeysMax && keys.empty());
   keys.set_size(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].dropped) continue;

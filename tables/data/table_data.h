@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/published.h"
 #include "base/stable_array.h"
 #include "columns/column/column_array.h"
@@ -53,6 +54,7 @@ struct TableData final {
   Status no_column(const TableDefinition& now, ColumnId column) const;
   /// Whether rows may have `width` values: one per column, or fewer from before columns were added.
   bool takes_width(const TableDefinition& now, std::size_t width) const noexcept {
+    FLUGS_DCHECK(now.columns.size() <= columns.size());
     return width <= now.columns.size() && width >= layout.column_count;
   }
   /// Decodes a cell like the column, but faster.

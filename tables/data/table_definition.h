@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "columns/column/column.h"
 #include "flugs/schema.h"
@@ -43,6 +44,7 @@ struct DefinedColumn {
 struct TableDefinition {
   /// The schema must have passed complete_schema.
   explicit TableDefinition(StoredSchema of) : stored(std::move(of)) {
+    FLUGS_CHECK(stored.changed_columns.empty());
     checks.reserve(stored.schema.checks.size());
     for (const CheckSchema& check : stored.schema.checks) checks.emplace_back(stored.schema, check);
     columns.reserve(stored.schema.columns.size());

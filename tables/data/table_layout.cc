@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "columns/cells/row_layout.h"
 #include "columns/column/column.h"
@@ -33,6 +34,8 @@ bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
          a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
 }
 
+static_assert(sizeof(TableLayout) % alignof(columns::ColumnLayout) == 0);
+
 std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
   return (schema.columns.size() + schema.keys.size()) * sizeof(columns::HintIndexLayout);
 }
@@ -44,9 +47,12 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
   for (std::size_t i = 0; i < needs.size(); ++i) {
     const ColumnSchema& column = schema.columns[i];
     const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (is_text_type(column.type) ? 128 : 64) : 32;
+    const bool is_text = is_text_type(column.type);
+    needs[i].bits = direct ? (is_text ? 128 : 64) : 32;
     if (column.dropped) needs[i].bits = 0;
-    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
+    needs[i].kind = !direct   ? columns::CellKind::kCode
+                    : is_text ? columns::CellKind::kText
+                              : columns::CellKind::kInteger;
     needs[i].null_bit = direct && column.nullable;
   }
   const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
@@ -58,6 +64,7 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
 Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& schema,
                                        std::uint32_t table_id, IndexMode index_mode,
                                        std::uint64_t segment_bytes, pmem::Persister& persister) {
+  FLUGS_CHECK(table_id != 0 && schema.columns.size() <= 0xFFFF);
   const Result<std::uint32_t> widest = widest_row(schema);
   if (!widest.ok()) return widest.status();
   const std::string schema_bytes = encode_schema(schema);
@@ -74,6 +81,7 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
   layout->table_id = table_id;
   layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
   const columns::ChunkGeometry geometry = RowStore::geometry_for(*widest, segment_bytes);
+  FLUGS_CHECK(geometry.first_log2 <= geometry.largest_log2);
   layout->first_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.first_log2);
   layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
   layout->schema_offset = schema_offset;
@@ -84,6 +92,7 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
     columns::Column::initialise(column_layouts[i], schema.columns[i]);
   std::memcpy(reinterpret_cast<std::byte*>(layout) + schema_offset, schema_bytes.data(),
               schema_bytes.size());
+  FLUGS_CHECK(schema_end <= extent->bytes);
   layout->checksum = checksum_of(*layout);
   persister.flush(layout, schema_end, "create_table/1");
   return extent;

@@ -1,11 +1,13 @@
 #include "tables/data/unlink_rows.h"
 
+#include "base/check.h"
 #include "tables/data/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
 void undo_index_change(TableData& data, const IndexChange& change) {
+  FLUGS_DCHECK(data.keys[change.key] != nullptr);
   KeyIndex& key = *data.keys[change.key];
   if (change.replaced == kNoRow) {
     key.erase(change.row);
@@ -24,6 +26,7 @@ void undo_index_change(TableData& data, const IndexChange& change) {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
+  FLUGS_DCHECK(data.rows.exists(dead.row));
   for (const std::size_t k : KeyPlaces(data.keys.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       data.keys[k]->erase(dead.row);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/check.h"
 #include "mvcc/stamps.h"
 #include "mvcc/visibility.h"
 
@@ -35,6 +36,7 @@ class DeferredRows {
   std::uint32_t entered() const noexcept { return entered_.load(std::memory_order_acquire); }
   /// Called by one thread.
   void note_entered(std::uint32_t end) noexcept {
+    FLUGS_CHECK(end <= end_ && end >= entered_.load(std::memory_order_relaxed));
     entered_.store(end, std::memory_order_release);  // pairs with entered
   }
 

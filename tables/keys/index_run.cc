@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -38,6 +40,7 @@ std::uint64_t IndexRun::checksum_of(const IndexRunKeyLayout& key, const std::byt
 // The fences keep a search short: only few lines that it reads differ from search to search.
 std::size_t IndexRun::first_not_below(std::size_t index, std::uint64_t prefix) const noexcept {
   const Key& key = keys_[index];
+  FLUGS_DCHECK(key.fences.size() == fences_for(key.prefixes.size()));
   const auto fence = std::lower_bound(key.fences.begin(), key.fences.end(), prefix);
   const auto end = std::min(static_cast<std::size_t>(fence - key.fences.begin()) * kEntriesPerFence,
                             key.prefixes.size());
@@ -121,6 +124,7 @@ Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::ui
                                                        std::span<const KeyShape> keys,
                                                        std::uint32_t key_additions,
                                                        const std::string& owner) {
+  FLUGS_CHECK(keys.size() <= kKeysMax);
   const std::uint64_t pool_bytes = pool.medium().bytes();
   if (offset == 0 || offset % 64 != 0 || offset > pool_bytes ||
       pool_bytes - offset < run_header_bytes(0))

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/extent_allocator.h"
@@ -31,6 +32,7 @@ class IndexRun {
  public:
   static constexpr std::size_t kSlotsPerLine = 8;
   static constexpr std::size_t kEntriesPerFence = 64;
+  static_assert(kSlotsPerLine * sizeof(std::uint64_t) == 64);
 
   /// Checks the header of the run at `offset`, so that reading entries is safe. Claims nothing.
   /// Fails with kCorrupt.
@@ -47,6 +49,7 @@ class IndexRun {
   std::uint64_t entries() const noexcept { return entries_; }
 
   static std::uint64_t home_of(std::uint64_t fingerprint, std::uint64_t home_lines) noexcept {
+    FLUGS_DCHECK(fingerprint >> 32 == 0);
     return ((fingerprint * home_lines) >> 32) * kSlotsPerLine;
   }
   /// Calls visit(row id) for each row that may have the hash, until it returns true; true if one

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -20,6 +21,7 @@ struct IndexRunLayout {
   std::uint64_t reserved2[3];
 };
 static_assert(sizeof(IndexRunLayout) == 64);
+static_assert(offsetof(IndexRunLayout, bytes) == 16);  // the checksum is of all from there on
 
 /// In the pool: one key in a run. Offsets are from the beginning of the run.
 ///
@@ -40,6 +42,7 @@ struct IndexRunKeyLayout {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(IndexRunKeyLayout) == 128);
+static_assert((sizeof(IndexRunLayout) + sizeof(IndexRunKeyLayout)) % 64 == 0);  // slots in lines
 
 /// In the pool: the runs in use, and the chunks of the table that each of them covers. One extent:
 /// this header, `run_count` offsets, then as many sets of chunks: a bit per chunk, in
@@ -57,6 +60,7 @@ struct IndexRunListLayout {
   std::uint64_t reserved1[3];
 };
 static_assert(sizeof(IndexRunListLayout) == 64);
+static_assert(offsetof(IndexRunListLayout, bytes) == 16);  // likewise
 static_assert(std::is_trivially_copyable_v<IndexRunLayout> &&
               std::is_standard_layout_v<IndexRunLayout> &&
               std::is_trivially_copyable_v<IndexRunKeyLayout> &&

@@ -35,7 +35,9 @@ IndexRuns::IndexRuns(pmem::Pool& pool, TableLayout& layout, const RowStore& rows
       shapes_(std::move(shapes)),
       key_additions_(key_additions),
       owner_(std::move(owner)),
-      list_(new List) {}
+      list_(new List) {
+  FLUGS_CHECK(shapes_.size() <= kKeysMax);
+}
 
 IndexRuns::~IndexRuns() { delete list_.load(std::memory_order_relaxed); }
 
@@ -150,6 +152,8 @@ void IndexRuns::complete(List& list) {
 
 void IndexRuns::write_list(pmem::Extent extent, std::span<const Member> members,
                            std::size_t words_per_set) const {
+  FLUGS_CHECK(!members.empty());
+  FLUGS_CHECK(list_bytes(members.size(), words_per_set) <= extent.bytes);
   auto& layout = *pool_.at(pmem::OffsetPtr<IndexRunListLayout>{extent.offset});
   layout.magic = IndexRunListLayout::kMagic;
   layout.bytes = extent.bytes;
@@ -160,6 +164,7 @@ void IndexRuns::write_list(pmem::Extent extent, std::span<const Member> members,
   for (std::size_t i = 0; i < members.size(); ++i) {
     words[i] = members[i].run->extent().offset;
     const std::span<const std::uint64_t> covered = members[i].covered.words();
+    FLUGS_CHECK(covered.size() <= words_per_set);
     std::copy(covered.begin(), covered.end(), words + members.size() + i * words_per_set);
   }
   layout.checksum = checksum_of(layout);
@@ -218,7 +223,10 @@ Status IndexRuns::publish(pmem::Extent run, std::span<const std::size_t> chunks,
   std::vector<Member> members = list().members;
   FLUGS_CHECK(first_replaced <= members.size());
   Member made{*std::move(loaded), {}, {}};
-  for (const std::size_t chunk : chunks) made.covered.insert(chunk);
+  for (const std::size_t chunk : chunks) {
+    FLUGS_CHECK(rows_.group(chunk) != nullptr);
+    made.covered.insert(chunk);
+  }
   for (std::size_t i = first_replaced; i < members.size(); ++i) {
     made.covered.unite(members[i].covered);
     made.served.unite(members[i].served);
@@ -236,7 +244,9 @@ Status IndexRuns::publish(pmem::Extent run, std::span<const std::size_t> chunks,
 }
 
 void IndexRuns::add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions) {
+  FLUGS_CHECK(place < kKeysMax && shape.is_added && !shape.is_dropped);
   const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(key_additions > key_additions_);
   shapes_.resize(std::max(shapes_.size(), place + 1));
   shapes_[place] = shape;
   key_additions_ = key_additions;
@@ -248,10 +258,12 @@ void IndexRuns::add_key(std::size_t place, KeyShape shape, std::uint32_t key_add
 
 void IndexRuns::drop_key(std::size_t place) {
   const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(place < shapes_.size() && !shapes_[place].is_dropped);
   shapes_[place].is_dropped = true;
 }
 
 bool IndexRuns::serve_key(std::size_t place) const noexcept {
+  FLUGS_CHECK(place < shapes_.size());
   const std::vector<Member>& members = list().members;
   return !shapes_[place].is_added ||
          std::all_of(members.begin(), members.end(),

@@ -1,5 +1,6 @@
 #include "tables/keys/key_compare.h"
 
+#include "base/check.h"
 #include "base/types.h"
 
 #include <bit>
@@ -94,6 +95,7 @@ int order_of_value(const Column& column, const RowView& row, std::size_t i,
 
 int compare_values(const Value& a, const Value& b) noexcept {
   if (a.is_null() || b.is_null()) return (a.is_null() ? 0 : 1) - (b.is_null() ? 0 : 1);
+
   if (is_text_type(a.type())) return three_way(a.as_string().compare(b.as_string()), 0);
   return compare_payloads(a.type(), a.raw(), b.raw());
 }
@@ -113,6 +115,7 @@ int KeyCompare::order(const RowView& a, const RowView& b) const noexcept {
 }
 
 int KeyCompare::order(const RowView& row, std::span<const Value> values) const noexcept {
+  FLUGS_DCHECK(values.size() <= key_columns_.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t column = key_columns_[i];
     if (const int order = order_of_value(*columns_[column], row, column, values[i]); order != 0)

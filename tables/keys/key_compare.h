@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/column/column.h"
 #include "columns/column/column_array.h"
 #include "flugs/value.h"
@@ -28,6 +29,7 @@ class KeyCompare {
   bool is_same(const RowView& a, const RowView& b) const noexcept;
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
   bool is_equal(const RowView& row, std::span<const Value> values) const noexcept {
+    FLUGS_DCHECK(values.size() <= key_columns_.size());
     for (std::size_t i = values.size(); i-- > 0;)
       if (!row.equals(*columns_[key_columns_[i]], key_columns_[i], values[i])) return false;
     return true;

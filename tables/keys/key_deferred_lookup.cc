@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "tables/keys/key_index.h"
 #include "tables/keys/key_scan.h"
 
 namespace flugs::engine {
 
 void KeyIndex::defer_rows(std::uint32_t end, std::uint64_t opened_at) {
+  FLUGS_CHECK(unique_ && hash_ && deferred_rows_ == nullptr);
   deferred_rows_ = std::make_unique<DeferredRows>(end, opened_at);
   is_finished_.store(false, std::memory_order_release);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/shown.h"
 #include "base/types.h"
@@ -48,6 +49,10 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
       compare_(columns, std::move(key_columns)),
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
+  FLUGS_CHECK(number < kKeysMax && !schema.dropped);
+  const std::size_t key_size = compare_.columns().size();
+  FLUGS_CHECK(key_size != 0 && key_size <= kKeyColumnsMax);
+  FLUGS_CHECK(hashed_columns_ <= key_size);
   if (hints == nullptr) {
     hash_.emplace();
   } else {
@@ -101,6 +106,7 @@ bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
 }
 
 bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
+  FLUGS_DCHECK(values.size() >= hashed_columns_);
   if (!hashes_nullable_) return true;  // no row has NULL there; NULL finds nothing
   const auto hashed = values.first(hashed_columns_);
   return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
@@ -130,6 +136,7 @@ std::uint64_t KeyIndex::record_hash(std::uint32_t row) const noexcept {
 }
 
 std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
+  FLUGS_DCHECK(values.size() >= hashed_columns_);
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < hashed_columns_; ++i) {
     const Value& v = values[i];
@@ -280,6 +287,7 @@ Status KeyIndex::missing(std::uint32_t row) const {
 Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                          mvcc::Stamp own_tag, bool& is_first, columns::Unflushed& unflushed,
                          pmem::Persister& persister) {
+  FLUGS_DCHECK(row != replacement);
   if (hints_ != nullptr && is_hashed(row)) {
     if (Status s = replace_hint(row, replacement, hash, unflushed, persister); !s.ok()) return s;
     if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
@@ -391,6 +399,8 @@ void KeyIndex::visit_in_order(std::vector<columns::OrderedEntry>& entries,
 
 void KeyIndex::walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
                     std::vector<columns::OrderedEntry>* in_dram) const {
+  FLUGS_CHECK(ordered_ != nullptr);
+  FLUGS_DCHECK(range.lower.size() <= columns().size() && range.upper.size() <= columns().size());
   const KeyPrefix lower = prefix_of(range.lower);
   const KeyPrefix upper = prefix_of(range.upper);
   const auto scan = [&](columns::OrderedIndex::Visit visit_entry) {
@@ -417,6 +427,7 @@ void KeyIndex::add_existing(std::uint32_t row, std::uint64_t hash,
                             FunctionRef<bool(std::uint32_t newer)> leads_to,
                             FunctionRef<void(std::uint32_t other)> meet) {
   if (!is_hashed(row)) return;
+  FLUGS_CHECK(hash_);
   hash_->edit(hash, [&](columns::HashIndex::Editor& editor) {
     bool is_in = false;
     editor.any([&](std::uint32_t candidate) {
@@ -435,12 +446,14 @@ void KeyIndex::add_existing(std::uint32_t row, std::uint64_t hash,
 
 // In sorted order, most entries go into a leaf that is in the caches.
 void KeyIndex::add_existing_ordered(std::vector<columns::OrderedEntry>& entries) {
+  FLUGS_CHECK(ordered_ != nullptr);
   sort(entries);
   for (const columns::OrderedEntry& entry : entries) ordered_->insert_unless_there(entry);
   entries.clear();
 }
 
 void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {
+  FLUGS_CHECK(ordered_ != nullptr);
   std::vector<columns::OrderedEntry> entries;
   entries.reserve(live_rows.size());
   for (const std::uint32_t row : live_rows) entries.push_back(ordered_entry(row));

@@ -139,6 +139,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool lookup(std::uint64_t hash, columns::Candidates& out) const;
   /// The same in two parts, as most look-ups need only the first.
   bool lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
+    FLUGS_DCHECK(unique_);
     if (hints_ == nullptr) {
       hash_->lookup(hash, out);
       return true;

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "flugs/value.h"
 
@@ -35,6 +37,9 @@ class KeyPrefix {
     static constexpr Leads kUp = {96, 96, 32, 8, 1, 1, 1, 1, 1};
     static constexpr Leads kDown = {4, 4, 4, 1, 1, 1, 1, 1, 1};
     static constexpr std::uint64_t kFirstUp = 19;  // below: 0 for NULL, 18 for those below 0
+    // Every class has first bytes of its own, and there are as many as a byte has room for.
+    static_assert(kFirstUp + std::accumulate(kUp.begin(), kUp.end(), 0u) - 1 <= 0xFF);
+    static_assert(std::accumulate(kDown.begin(), kDown.end(), 0u) <= kFirstUp - 1);
     if (v >= 0) return put_in_class(static_cast<std::uint64_t>(v), kUp, kFirstUp, 0);
     put_in_class(~static_cast<std::uint64_t>(v), kDown, kFirstUp - 1, ~std::uint64_t{0});
   }
@@ -69,6 +74,7 @@ class KeyPrefix {
 
   /// `bytes` is 1 to 8; what `value` does not fill is 0.
   void put(std::uint64_t value, std::size_t bytes) noexcept {
+    FLUGS_DCHECK(bytes >= 1 && bytes <= 8 && (bytes == 8 || value >> (8 * bytes) == 0));
     const std::size_t room = used_ < kPrefixBytes ? kPrefixBytes - used_ : 0;
     used_ += bytes;
     if (room == 0) return;

@@ -45,7 +45,9 @@ bool for_each_equal(const std::byte* words, std::uint32_t stride, std::uint32_t 
 KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
                  std::span<const std::uint16_t> key_columns, std::span<const Value> values,
                  std::uint32_t like)
-    : rows_(rows), columns_(columns), key_columns_(key_columns), values_(values), like_(like) {}
+    : rows_(rows), columns_(columns), key_columns_(key_columns), values_(values), like_(like) {
+  FLUGS_CHECK(values.size() <= key_columns.size() && key_columns.size() <= kKeyColumnsMax);
+}
 
 // The ValueID of the value in the dictionary of `edition`: the column's first edition with a
 // dictionary, even if another is the newest by now. kNone: no row that was there at opening has the
@@ -69,6 +71,7 @@ std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
 }
 
 void KeyScan::add(std::uint16_t word, std::uint64_t mask, std::uint64_t bits) {
+  FLUGS_DCHECK(tests_.count < tests_.all.size());
   Test* const end = tests_.all.data() + tests_.count;
   Test* const test =
       std::find_if(tests_.all.data(), end, [&](const Test& t) { return t.word == word; });
@@ -121,6 +124,7 @@ void KeyScan::prepare(const columns::RowLayout& layout) {
 
 bool KeyScan::visit(std::uint32_t first, std::uint32_t end,
                     FunctionRef<bool(std::uint32_t row)> visit) {
+  FLUGS_DCHECK(first < end && end <= rows_.end_of_chunk_with(first));
   const bool is_group = rows_.group_with(first) != nullptr;
   if (!is_group) prepare(rows_.layout(first));
   if (!is_group && tests_.is_nowhere) return true;

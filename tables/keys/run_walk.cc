@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -20,6 +22,7 @@ RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
   cursors_.reserve(list.serving.size());
   for (const IndexRuns::Member* member : list.serving) {
     Cursor cursor{member, member->run->prefixes(key), member->run->ordered_rows(key)};
+    FLUGS_CHECK(cursor.prefixes.size() == cursor.rows.size());
     cursor.at = lower_bound(cursor, key, lower_prefix);
     cursor.inside_end = cursor.at;
     cursor.end = cursor.rows.size();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/check.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/keys/key_index.h"
 
@@ -75,6 +76,7 @@ class TableKeys {
   /// The key of a place that is in `kept`, or was there when the caller's transaction began. For
   /// other places null, or a key whose memory has been freed.
   KeyIndex* operator[](std::size_t place) const noexcept {
+    FLUGS_DCHECK(place < kKeysMax);
     return places_[place].load(std::memory_order_relaxed);
   }
 
@@ -109,11 +111,14 @@ class TableKeys {
   }
   /// Adds a key that is made from now on, in a place that is_free.
   void begin_making(std::size_t place, std::unique_ptr<KeyIndex> key) {
+    FLUGS_CHECK(place < kKeysMax && key != nullptr && is_free(place));
+    FLUGS_CHECK((kept() & bit(place)) == 0);
     places_[place].store(key.get(), std::memory_order_relaxed);
     owned_.push_back(std::move(key));
     kept_.fetch_or(bit(place), std::memory_order_seq_cst);
   }
   void finish_making(std::size_t place) {
+    FLUGS_CHECK((kept() & bit(place)) != 0);
     set_size(place + 1);
     found_.fetch_or(bit(place), std::memory_order_seq_cst);
   }
@@ -123,6 +128,7 @@ class TableKeys {
   }
   /// From their next statement on, transactions do not use the key.
   void withdraw(std::size_t place) noexcept {
+    FLUGS_CHECK((kept() & bit(place)) != 0);
     found_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
     kept_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
     withdrawn_ |= bit(place);

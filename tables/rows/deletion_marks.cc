@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/shared_words.h"
 
 namespace flugs::engine {
@@ -27,6 +28,7 @@ void DeletionMarks::set_doubt(std::uint32_t place, bool is_doubtful) noexcept {
   Word& word = words_[place / 64];
   const std::uint64_t before = load(word);
   if (((before & bit_of(place)) != 0) == is_doubtful) return;
+  FLUGS_DCHECK(is_doubtful || load(doubtful_) != 0);
   store(word, before ^ bit_of(place));
   store(doubtful_, is_doubtful ? load(doubtful_) + 1 : load(doubtful_) - 1);
 }
@@ -51,6 +53,7 @@ void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept 
   const std::lock_guard guard(lock_);
   if (load(recent_count_) == kRecentMax) settle_older_half();
   const std::uint32_t last = load(recent_count_);
+  FLUGS_DCHECK(last < kRecentMax);
   store(recent_[last].timestamp, timestamp);
   store(recent_[last].place, place);
   store(recent_count_, last + 1);
@@ -61,6 +64,8 @@ void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept 
 // before they leave the list: a reader that misses a row in the list finds it settled.
 void DeletionMarks::settle_older_half() noexcept {
   constexpr std::size_t kHalf = kRecentMax / 2;
+  FLUGS_DCHECK(load(recent_count_) == kRecentMax);
+  FLUGS_DCHECK(load(settlings_) % 2 == 0);
   store(settlings_, load(settlings_) + 1);
   std::uint64_t latest = load(settled_at_);
   for (std::size_t i = 0; i < kHalf; ++i) latest = std::max(latest, load(recent_[i].timestamp));
@@ -86,6 +91,7 @@ void DeletionMarks::set_bits(std::uint64_t* mask, std::size_t count) noexcept {
 // No branch per word: which words have marks cannot be predicted.
 bool DeletionMarks::clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                                   std::uint64_t* mask) const noexcept {
+  FLUGS_DCHECK(first_word + count <= word_count_);
   const std::uint64_t settlings = settlings_.load(std::memory_order_acquire);
   const std::size_t recent = recent_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < recent; ++i) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/check.h"
 #include "base/spin_lock.h"
 
 namespace flugs::engine {
@@ -39,6 +40,7 @@ class DeletionMarks {
   template <typename Ask>
   void clear_unseen(std::uint32_t first, std::size_t count, std::uint64_t snapshot,
                     std::uint64_t* mask, const Ask& ask) const {
+    FLUGS_DCHECK(first % 64 == 0);
     const std::size_t first_word = first / 64;
     const std::size_t words = (count + 63) / 64;
     set_bits(mask, count);
@@ -55,6 +57,7 @@ class DeletionMarks {
   /// Calls `visit(place)` for the rows in doubt among those of `count` words.
   template <typename Visit>
   void for_doubtful(std::size_t first_word, std::size_t count, const Visit& visit) const {
+    FLUGS_DCHECK(first_word + count <= word_count_);
     if (doubtful_.load(std::memory_order_acquire) != 0)
       for_set(words_.get(), first_word, count, visit);
   }
@@ -68,6 +71,7 @@ class DeletionMarks {
   /// only in that direction.
   template <typename Visit>
   void for_deleted(std::size_t first_word, std::size_t count, const Visit& visit) const {
+    FLUGS_DCHECK(first_word + count <= word_count_);
     for (std::size_t i = recent_count_.load(std::memory_order_acquire); i-- > 0;)
       if (const std::uint32_t place = recent_[i].place.load(std::memory_order_acquire);
           place / 64 - first_word < count)
@@ -81,6 +85,7 @@ class DeletionMarks {
 
   /// Most deletions that are recent at a time; then the older half is settled.
   static constexpr std::size_t kRecentMax = 64;
+  static_assert(kRecentMax % 2 == 0);
 
  private:
   using Word = std::atomic<std::uint64_t>;

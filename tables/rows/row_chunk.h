@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/check.h"
 #include "columns/cells/row_layout.h"
 #include "tables/rows/row_group.h"
 
@@ -38,6 +39,7 @@ struct RowChunk {
   }
   /// For a row in the chunk, which must not be a group.
   std::byte* address(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row >= first_row);
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }
 };

@@ -14,6 +14,8 @@ namespace flugs::engine {
 
 namespace {
 
+static_assert(sizeof(RowChunkLayout) % alignof(columns::CellLayout) == 0);
+
 std::uint64_t header_bytes(std::size_t columns) noexcept {
   return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
 }
@@ -90,6 +92,7 @@ std::uint16_t RowChunkHeaders::tag(std::size_t index, std::uint64_t offset,
 Result<pmem::Extent> RowChunkHeaders::make(std::size_t index, const columns::RowLayout& layout,
                                            pmem::Persister& persister) {
   const std::size_t columns = layout.cells().size();
+  FLUGS_CHECK(columns != 0 && columns <= 0xFFFF);
   Result<pmem::Extent> extent = pool_.allocator().allocate(chunk_bytes(index, layout), persister);
   if (!extent.ok()) return extent;
   auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});

@@ -15,6 +15,10 @@ namespace flugs::engine {
 
 namespace {
 
+static_assert(sizeof(RowGroupLayout) % alignof(columns::MainColumnLayout) == 0);
+// Blocks of versions are whole lines, and so may be flushed by different threads.
+static_assert(RowGroupLayout::kBlockRows * sizeof(mvcc::VersionLayout) % 64 == 0);
+
 std::uint64_t columns_end(const RowGroupLayout& layout) noexcept {
   return sizeof(RowGroupLayout) +
          std::uint64_t{layout.column_count} * sizeof(columns::MainColumnLayout);
@@ -145,6 +149,7 @@ void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexc
   const columns::TextMemory memory = text_memory_;
   const columns::MainDecoder* decoders = decoders_.data();
   const std::byte* row = decoders_.empty() ? nullptr : record(place);
+  FLUGS_DCHECK(out.size() <= table_columns_.size());
   const std::size_t count = std::min(own_end(), out.size());
   for (std::size_t i = count; i < out.size(); ++i) out[i] = other_column(i).value(place);
   for (std::size_t i = 0; i < count; ++i)
@@ -172,6 +177,7 @@ Status RowGroup::load_records() {
 }
 
 void RowGroup::make_marks() {
+  FLUGS_CHECK(marks_ == nullptr && block_total_ == 0);
   marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
   extreme_places_ = std::make_unique<columns::ExtremePlaces[]>(columns_.size());
 }

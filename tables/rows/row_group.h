@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/mutex.h"
 #include "columns/column/column_array.h"
 #include "columns/main/main_column.h"
@@ -106,6 +107,7 @@ class RowGroup {
   }
   /// Ids with a place among the 64 from `offset` on, which is a multiple of 64.
   std::uint64_t stored_mask(std::uint32_t offset) const noexcept {
+    FLUGS_DCHECK(offset % 64 == 0);
     if (places_ != nullptr) return places_[offset / 64].stored;
     const std::uint32_t rows = layout_.row_count - offset;
     return rows >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
@@ -153,6 +155,7 @@ class RowGroup {
   /// The places of a column's least and greatest value; null if they are not kept. Only if
   /// has_deletions().
   columns::ExtremePlaces* extreme_places(std::size_t column) const noexcept {
+    FLUGS_DCHECK(has_deletions());
     return column < columns_.size() ? &extreme_places_[column] : nullptr;
   }
   std::uint64_t version_bytes() const noexcept {
@@ -231,6 +234,7 @@ class RowGroup {
   std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
   std::span<const std::byte> extent() const noexcept;
   const std::byte* record(std::uint32_t place) const noexcept {
+    FLUGS_DCHECK(records_ != nullptr);
     return records_ + std::size_t{place} * record_bytes_;
   }
   Status load_blocks(bool claims);

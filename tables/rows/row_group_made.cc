@@ -38,6 +38,7 @@ columns::MainColumnLayout RowGroup::constant_layout(const columns::Column& colum
 
 // Payloads and texts are the same in both types, and so is their layout in the parts.
 columns::MainColumnLayout RowGroup::relabelled_layout(std::size_t i, Type type) const noexcept {
+  FLUGS_DCHECK(i < columns_.size());
   columns::MainColumnLayout layout = column_layouts()[i];
   layout.type = static_cast<std::uint8_t>(type);
   return layout;
@@ -45,6 +46,7 @@ columns::MainColumnLayout RowGroup::relabelled_layout(std::size_t i, Type type) 
 
 // The column in the table's present edition, which may be later than the editions made so far.
 const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept {
+  FLUGS_DCHECK(i < table_columns_.size());
   const columns::Column& wanted = *table_columns_[i];
   const std::uint16_t edition = wanted.edition();
   if (i < columns_.size() && !is_of_other_type(i)) return columns_[i];

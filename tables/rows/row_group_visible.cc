@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "tables/rows/row_group.h"
 
 namespace flugs::engine {
@@ -28,6 +29,7 @@ class RowGroup::Entries {
   void add(std::uint32_t place) noexcept {
     const mvcc::VersionLayout* version = group_.stamped_version(group_.offset_of(place));
     if (version == nullptr) return;
+    FLUGS_DCHECK(place >= first_ && count_ < kTogether);
     __builtin_prefetch(version);
     places_[count_] = place;
     versions_[count_] = version;
@@ -90,6 +92,7 @@ bool RowGroup::note_found(std::uint32_t place, const mvcc::VersionLayout& versio
 
 // Other readers or a writer may note the same row too; it counts once.
 std::uint64_t RowGroup::note_all_found() const noexcept {
+  FLUGS_DCHECK(marks_ != nullptr);
   std::uint32_t place = 0;
   std::uint64_t found = 0;
   for (std::uint32_t offset = 0; offset < layout_.row_count; offset += 64) {
@@ -110,6 +113,7 @@ std::uint64_t RowGroup::note_all_found() const noexcept {
 std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
                                 const mvcc::Visibility& visibility,
                                 std::uint64_t* mask) const noexcept {
+  FLUGS_DCHECK(first % 64 == 0);
   if (!has_deletions()) {
     DeletionMarks::set_bits(mask, count);
     return 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 const columns::RowLayout* RowLayouts::shared(columns::RowLayout layout) {
@@ -23,6 +25,7 @@ void RowLayouts::add_constant(const columns::Column& column) {
 // A call that began before a column was dropped may ask for a cell of it; no new chunk has one.
 bool RowLayouts::fits(const columns::RowLayout& layout,
                       std::span<const std::uint8_t> bits) const noexcept {
+  FLUGS_DCHECK(bits.size() <= columns_.size());
   if (layout.editions() != columns_.editions()) return false;
   for (std::size_t i = 0; i < bits.size(); ++i)
     if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
@@ -32,6 +35,7 @@ bool RowLayouts::fits(const columns::RowLayout& layout,
 // Makes rows as short as possible while dictionaries may double. Space left in a row goes to wider
 // codes of large dictionaries, so that the next widening comes later.
 Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least) const {
+  FLUGS_CHECK(least.size() <= columns_.size());
   std::vector<columns::CellNeed> needs(least.size());
   const auto with = [&](unsigned more_bits) {
     for (std::size_t i = 0; i < least.size(); ++i)
@@ -53,6 +57,7 @@ Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least
 std::vector<std::uint8_t> RowLayouts::widths_after(const columns::RowLayout* last,
                                                    std::span<const std::uint8_t> bits) const {
   std::vector<std::uint8_t> widths(columns_.size());
+  FLUGS_CHECK(bits.size() <= widths.size());
   std::copy(bits.begin(), bits.end(), widths.begin());
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (last != nullptr && last->edition(i) == columns_[i]->edition())

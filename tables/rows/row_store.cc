@@ -19,6 +19,7 @@ constexpr std::uint32_t kGrantedRows = 64;
 constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kLargestChunkBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
+static_assert(kChunkBytesMin <= kFirstChunkBytes && kFirstChunkBytes <= kLargestChunkBytes);
 // A small table has no chunk made ahead, as its widths may still change.
 constexpr std::size_t kChunksBeforeAhead = 4;
 
@@ -51,6 +52,7 @@ RowStore::~RowStore() {
 
 columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
                                               std::uint64_t segment_bytes) {
+  FLUGS_CHECK(row_bytes != 0);
   const auto log2_of_rows = [&](std::uint64_t bytes) {
     unsigned log2 = 4;
     while ((std::uint64_t{2} << log2) * row_bytes <= bytes) ++log2;
@@ -117,6 +119,8 @@ bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
 
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
+  FLUGS_CHECK(index == chunk_count() && layout != nullptr);
+  FLUGS_CHECK(geometry_.first_of(index + 1) <= kNoRow);
   RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
@@ -194,6 +198,7 @@ Result<std::uint64_t> RowStore::load_group(std::size_t index, std::uint64_t offs
 }
 
 void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
+  FLUGS_CHECK(index == chunk_count() && group != nullptr);
   RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = first_row_of(index);
   chunk.group = group.release();
@@ -348,6 +353,8 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
     }
     const std::size_t chunk = geometry_.chunk_of(next);
     const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
+    FLUGS_CHECK(layout != nullptr);
+    FLUGS_DCHECK(takes_rows(next));
     current_layout_.store(layout, std::memory_order_release);
     const auto chunk_end = static_cast<std::uint32_t>(geometry_.first_of(chunk + 1));
     range = {next, std::min(next + kGrantedRows, chunk_end), layout};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/mutex.h"
 #include "base/shared_words.h"
 #include "base/stable_array.h"
@@ -170,6 +171,7 @@ class RowStore final {
   /// `index` must be below chunk_count(). Leaves out rows from `rows_limit` on, an earlier
   /// rows_end().
   ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
+    FLUGS_DCHECK(index < chunk_count());
     const RowChunk& chunk = chunks_in_dram_[index];
     const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
     return {reinterpret_cast<const std::byte*>(chunk.row_zero +

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/check.h"
 #include "base/spin_lock.h"
 #include "mvcc/asymmetric_barrier.h"
 #include "tables/rows/row_store.h"
@@ -32,11 +33,14 @@ std::size_t RowStore::full_chunks() const noexcept {
 }
 
 void RowStore::freeze(std::size_t chunk) noexcept {
+  FLUGS_CHECK(chunk < full_chunks());
   __atomic_store_n(&chunks_in_dram_[chunk].frozen, true, __ATOMIC_SEQ_CST);
 }
 
 RowStore::Move::Move(RowStore& rows, std::size_t chunk) noexcept
     : chunk_(rows.chunks_in_dram_[chunk]) {
+  FLUGS_CHECK(chunk < rows.chunk_count());
+  FLUGS_CHECK(!__atomic_load_n(&chunk_.moving, __ATOMIC_RELAXED));  // one merge at a time
   __atomic_store_n(&chunk_.moving, true, __ATOMIC_SEQ_CST);
   mvcc::heavy_barrier();
 }
@@ -59,8 +63,10 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 // ended.
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
                                pmem::Persister& persister) {
+  FLUGS_CHECK(extent.bytes != 0);
   const std::lock_guard guard(grow_mutex_);
   RowChunk& chunk = chunks_in_dram_[index];
+  FLUGS_CHECK(__atomic_load_n(&chunk.moving, __ATOMIC_RELAXED) && chunk.is_frozen());
   std::unique_ptr<RowGroup> group;
   if (RowGroup::is_group(pool_, extent.offset))
     if (Result<std::uint64_t> bytes = load_group(index, extent.offset, false, group); !bytes.ok())

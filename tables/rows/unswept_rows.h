@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/check.h"
 #include "base/spin_lock.h"
 
 namespace flugs::engine {
@@ -18,6 +19,7 @@ class UnsweptRows {
 
   /// Opening: all rows below `end`, a multiple of kBlockRows.
   void leave(std::uint32_t end) {
+    FLUGS_CHECK(end % kBlockRows == 0 && states_ == nullptr);
     blocks_ = end / kBlockRows;
     states_ = std::make_unique<std::atomic<State>[]>(blocks_);
     left_.store(blocks_, std::memory_order_relaxed);
@@ -33,6 +35,7 @@ class UnsweptRows {
 
   /// False: another thread has taken it, or it is swept.
   bool take(std::uint32_t block) noexcept {
+    FLUGS_DCHECK(block < blocks_);
     // Count first, then check that there still is a table (pairs with forget).
     taken_.fetch_add(1, std::memory_order_seq_cst);
     State left = State::kLeft;
@@ -54,6 +57,7 @@ class UnsweptRows {
   }
   /// A block that was taken has been swept.
   void note_swept(std::uint32_t block) noexcept {
+    FLUGS_DCHECK(states_[block].load(std::memory_order_relaxed) == State::kTaken);
     states_[block].store(State::kSwept, std::memory_order_release);
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       end_.store(0, std::memory_order_release);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/check.h"
 #include "base/shown.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
@@ -78,6 +79,8 @@ Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32
 Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made) {
   const std::uint32_t old = context_.writes[write].row;
   const TableData& data = parent.data();
+  FLUGS_DCHECK(context_.writes[write].deletes);
+  FLUGS_DCHECK(context_.writes[write].table == data.layout.table_id);
   const RowReader reader = parent.reader();
   std::uint32_t replacement = kNoRow;
   if (write > 0 && !context_.writes[write - 1].deletes &&
@@ -87,10 +90,12 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
   CascadeValues room;
   std::vector<std::uint32_t> found;
   for (const ForeignKey* foreign : *parent.references().referrers()) {
+    FLUGS_DCHECK(&foreign->parent == &parent);
     const ReferenceAction action =
         replacement == kNoRow ? foreign->schema().on_delete : foreign->schema().on_update;
     if (action == ReferenceAction::kRestrict) continue;
     const std::span<const std::uint16_t> columns = data.keys[foreign->parent_key]->columns();
+    FLUGS_DCHECK(columns.size() == foreign->columns.size());
     const std::span<Value> values(room.data(), columns.size());
     if (!reader.values_of(old, columns, values)) continue;
     if (Status s = reader.collect(foreign->parent_key, values, context_.visibility, 1, found);
@@ -152,10 +157,12 @@ Status Cascade::prepare_related(Table& table) noexcept {
 // Follows foreign keys from the statement's writes, and from the writes that follow. Checks the
 // rows at the end, when all writes are done. On failure it leaves nothing behind.
 Status Cascade::finish() {
+  FLUGS_DCHECK(mark_.writes <= context_.writes.size());
   const Visit visiting(context_);  // which may take long
   Status s;
   RowsMade made(context_, mark_);
   for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
+    FLUGS_DCHECK(context_.table_of(context_.writes[i].table) != nullptr);
     Table& table = *context_.table_of(context_.writes[i].table);
     s = prepare_related(table);
     if (s.ok() && context_.writes[i].deletes && table.references().referrers() != nullptr)

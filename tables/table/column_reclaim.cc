@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/added_column.h"
 #include "tables/data/table_data.h"
 #include "tables/table/table_columns.h"
@@ -72,6 +73,7 @@ std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chun
                                                  mvcc::TransactionSlots& slots,
                                                  bool with_dead) const {
   const columns::Column& column = *data_.columns[i];
+  FLUGS_CHECK(column.is_text() && data_.rows.group(chunk) == nullptr);
   const mvcc::SnapshotHold hold(slots);  // no thread writes to rows that it sees, or saw
   const mvcc::Visibility visibility = hold.visibility();
   const std::uint32_t first = data_.rows.first_row_of(chunk);

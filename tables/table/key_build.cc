@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "base/check.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
 
@@ -43,6 +44,7 @@ void KeyBuild::note_doubt(std::uint32_t row) {
 }
 
 Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops) {
+  FLUGS_CHECK(doubts_.empty());
   std::vector<std::uint32_t> met;
   std::vector<columns::OrderedEntry> entries;
   const std::uint32_t end = table_.rows().rows_end();
@@ -80,6 +82,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
 Status KeyBuild::settle_doubts(const mvcc::Visibility& now) const {
   std::vector<Value> values;
   for (const std::vector<Constant>& doubt : doubts_) {
+    FLUGS_DCHECK(doubt.size() == key_.columns().size());
     values.clear();
     for (const Constant& constant : doubt) values.push_back(constant.value());
     if (table_.reader().is_key_twice(place_, values, now)) return is_repeated(values);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {
@@ -49,6 +50,7 @@ OwnedValues::OwnedValues(std::span<const Value> values) : values_(values.begin()
     value = Value::from_bytes(value.type(), {next, text.size()});
     next += text.size();
   }
+  FLUGS_DCHECK(next == texts_.get() + bytes);
 }
 
 void ReadSet::add_lookup(const Table& table, std::size_t key, std::span<const Value> prefix) {
@@ -76,6 +78,7 @@ void ReadSet::add_scan(const Table& table, const Predicate& where) {
 
 void ReadSet::add_refused_insert(const Table& table, std::span<const Value> values,
                                  std::size_t width) {
+  FLUGS_DCHECK(width != 0 && values.size() % width == 0);
   // The rows are narrower if a column has just been added.
   const KeyMask keys = unique_keys(table, [&](const KeyIndex& key) {
     return *std::max_element(key.columns().begin(), key.columns().end()) < width;
@@ -107,6 +110,7 @@ void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
 }
 
 bool ReadSet::holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const {
+  FLUGS_DCHECK(then.snapshot() <= now.snapshot());
   const ReadAgain again{then, now};
   return std::all_of(
              rows_.begin(), rows_.end(),

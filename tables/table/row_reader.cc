@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "base/shown.h"
 #include "base/types.h"
 #include "columns/index/hash_index.h"
@@ -27,6 +28,7 @@ Result<Row> RowReader::read(const TransactionContext& context, RowId row) const 
 std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head,
                                          std::span<const Value> values,
                                          const mvcc::Visibility& visibility) const noexcept {
+  FLUGS_DCHECK(values.size() <= key.columns().size());
   const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = data_.rows.previous(row)) {
     if (!key.matches(row, values)) return kNoRow;
@@ -158,6 +160,7 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
   // A local copy: the visitor may call find, which uses the context's scratch space.
   std::array<Value, kKeyColumnsMax> copy;
   const std::span<const Value> normal = normalise(context, key, prefix);
+  FLUGS_DCHECK(normal.size() == prefix.size());
   std::copy(normal.begin(), normal.end(), copy.begin());
   const std::span<const Value> wanted(copy.data(), prefix.size());
   if (!key.is_hashed(wanted)) {
@@ -221,6 +224,7 @@ Status RowReader::range(TransactionContext& context, std::size_t key_index, cons
 Status RowReader::collect(std::size_t key_index, std::span<const Value> wanted,
                           const mvcc::Visibility& visibility, std::size_t rows_max,
                           std::vector<std::uint32_t>& rows) const {
+  FLUGS_DCHECK(rows_max != 0);
   rows.clear();
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || wanted.size() < key.hashed_columns()) {
@@ -254,6 +258,7 @@ bool RowReader::is_key_twice(std::size_t key, std::span<const Value> values,
 // False: one of the values is NULL.
 bool RowReader::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
                           std::span<Value> values) const noexcept {
+  FLUGS_DCHECK(columns.size() <= values.size());
   const RowView view = data_.rows.view(row);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     values[i] = view.value(*data_.columns[columns[i]], columns[i]);

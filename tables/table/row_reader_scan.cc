@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/check.h"
 #include "tables/data/table_data.h"
 #include "tables/opening/index_build.h"
 #include "tables/table/row_reader.h"
@@ -35,6 +36,7 @@ Filter make_filter(const columns::ColumnArray& columns, const Predicate& where) 
   Filter filter;
   if (!where.has_column) return filter;
   filter.column = where.column.value();
+  FLUGS_DCHECK(filter.column < columns.size());  // RowReader::scan has looked
   const columns::Column& column = *columns[filter.column];
   filter.edition = column.edition();
   filter.value = columns::normalised(where.equals, column.type());
@@ -85,6 +87,7 @@ void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
 void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
   constexpr std::size_t kDecodedAhead = 64;
+  FLUGS_DCHECK(batch.columns().size() == wanted.size());
   const std::span<const RowId> ids = batch.row_ids();
   std::array<RowView, kDecodedAhead> views;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -147,6 +150,7 @@ Status RowReader::scan(const TransactionContext& context, std::span<const Column
     if (const RowView view = data_.rows.view(row);
         !filter.admits(*data_.columns[filter.column], view))
       continue;
+    FLUGS_DCHECK(filled < batch_rows);
     batch.row_id_buffer()[filled++] = RowId(row);
     if (filled == batch_rows && !deliver()) return dropped;
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "mvcc/commit.h"
 #include "tables/catalog/schema_codec.h"
@@ -29,7 +30,9 @@ void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
 }  // namespace
 
 RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
-    : table_(table), data_(table.data()), context_(context) {}
+    : table_(table), data_(table.data()), context_(context) {
+  FLUGS_DCHECK(context.is_writing);
+}
 
 Status RowWriter::check_values(const TableDefinition& now, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -40,6 +43,7 @@ Status RowWriter::check_values(const TableDefinition& now, std::span<const Value
 // Takes a row that no other transaction may touch and no reader can reach: a dead row, or a fresh
 // one.
 Result<std::uint32_t> RowWriter::take_row() {
+  FLUGS_DCHECK(context_.scratch.bits.size() <= data_.columns.size());
   LocalRows& local = context_.local_rows.of(table_);
   const columns::RowLayout* layout = data_.rows.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
@@ -71,6 +75,7 @@ Result<std::uint32_t> RowWriter::take_row() {
     }
     if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile();
   }
+  FLUGS_DCHECK(local.range.next < local.range.end);
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) data_.rows.prefetch_for_writing(local.range.next);
   return row;
@@ -139,6 +144,8 @@ void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) co
 // the statement has found kept. On failure takes out what was entered.
 Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
                                 KeyMask changed_keys, const KeyHashes& hashes) {
+  FLUGS_DCHECK(row != replaced && (changed_keys & ~kept) == 0);
+  FLUGS_DCHECK(data_.rows.version(row).created == context_.visibility.own_tag());
   const std::size_t first_change = context_.index_changes.size();
   pmem::Persister& persister = context_.slot->persister();
   for (const std::size_t i : KeyPlaces(kept)) {
@@ -171,7 +178,9 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
 
 // Undoes the changes from `first` on, which are all of this table.
 void RowWriter::undo_index_changes(std::size_t first) {
+  FLUGS_DCHECK(first <= context_.index_changes.size());
   while (context_.index_changes.size() > first) {
+    FLUGS_DCHECK(context_.index_changes.back().table == &table_);
     undo_index_change(data_, context_.index_changes.back());
     context_.index_changes.pop_back();
   }
@@ -205,6 +214,7 @@ Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<con
 
 // The values have been checked.
 Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
+  FLUGS_DCHECK(values.size() <= data_.columns.size());
   context_.scratch.inserted = values;
   context_.scratch.inserted_width = values.size();
   const KeyMask kept = data_.keys.kept();
@@ -309,6 +319,7 @@ Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) c
 }
 
 void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys) {
+  FLUGS_DCHECK(locked != nullptr);
   if (data_.rows.mark_deleted(row)) context_.deletes_in_main = true;
   context_.dead_rows.add_dying({&table_, 0, 0, row, keys});
   context_.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
@@ -341,6 +352,7 @@ Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue>
   context_.scratch.editions = layout.editions();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
+    FLUGS_DCHECK(i < count);
     columns::Column& column = *data_.columns[i];
     if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
     Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
@@ -395,6 +407,7 @@ bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> 
   if (mvcc::load_stamp(data_.rows.version(row).created) != context_.visibility.own_tag())
     return false;
   if (!context_.may_change_in_place(data_.layout.table_id, row)) return false;
+  FLUGS_DCHECK(context_.scratch.cells.size() == changes.size());
   const columns::RowLayout& layout = data_.rows.layout(row);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
@@ -414,6 +427,8 @@ Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
                                               std::span<const ColumnValue> changes) {
   Result<std::uint32_t> fresh = take_row();
   if (!fresh.ok()) return fresh;
+  FLUGS_DCHECK(*fresh != row);
+  FLUGS_DCHECK(context_.scratch.cells.size() == changes.size());
   const columns::RowLayout& from = data_.rows.layout(row);
   const columns::RowLayout& to = data_.rows.layout(*fresh);
   const std::byte* source = data_.rows.address(row);
@@ -483,6 +498,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
     unlock();
     return written;
   }
+  FLUGS_DCHECK(fresh != kNoRow);
   data_.rows.set_previous(fresh, row);
 
   KeyMask changed_keys = 0;

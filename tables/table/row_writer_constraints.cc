@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
 #include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
 #include "tables/table/row_writer.h"
@@ -32,6 +33,7 @@ std::size_t RowWriter::width_of(const TableDefinition& now, std::span<const Valu
 // Checks a value that DefinedColumn::takes has refused.
 Status RowWriter::look_at_value(const TableDefinition& now, std::size_t column,
                                 const Value& value) const {
+  FLUGS_DCHECK(column < now.columns.size());
   const DefinedColumn& defined = now.columns[column];
   if (!defined.is_dropped) return data_.columns[column]->check(value, defined.type);
   if (value.is_null()) return {};
@@ -42,6 +44,7 @@ Status RowWriter::look_at_value(const TableDefinition& now, std::size_t column,
 // The value of a row in a column for which no value is given. An auto-increment column gets its
 // number later.
 Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Value& value) const {
+  FLUGS_DCHECK(column < now.columns.size());
   const ColumnSchema& schema = now.schema().columns[column];
   value = schema.default_value.has_value() ? schema.default_value->value() : Value::null();
   if (!value.is_null() || schema.nullable || schema.dropped || schema.auto_increment) return {};
@@ -58,6 +61,7 @@ Status RowWriter::complete(const TableDefinition& now, std::span<const Value>& v
   const std::size_t count = now.columns.size();
   if (width == count) return {};
   if (Status s = check_width(now, width); !s.ok()) return s;
+  FLUGS_CHECK(width != 0 && values.size() % width == 0);
   std::vector<Value> defaults(count);
   for (std::size_t i = width; i < count; ++i)
     if (Status s = default_of(now, i, defaults[i]); !s.ok()) return s;
@@ -99,6 +103,7 @@ Status RowWriter::number_rows(const TableDefinition& now, std::span<const Value>
   AutoIncrement* const source = table_.table_columns().number_source();
   const std::size_t numbered = table_.table_columns().numbered_column();
   if (source == nullptr || now.columns[numbered].is_dropped) return {};
+  FLUGS_DCHECK(numbered < width);
   bool has_all = true;
   for (std::size_t i = numbered; i < values.size(); i += width) has_all &= !values[i].is_null();
   if (has_all) return {};
@@ -121,6 +126,7 @@ Status RowWriter::number_rows(const TableDefinition& now, std::span<const Value>
 
 // The values have been checked.
 Status RowWriter::check_new_row(const TableDefinition& now, std::span<const Value> values) const {
+  FLUGS_DCHECK(values.size() == now.columns.size());
   const auto value = [&](std::size_t column) {
     return columns::normalised(values[column], now.columns[column].type);
   };
@@ -203,6 +209,7 @@ Status RowWriter::remove_constrained(RowId row) {
 
 // The newest version that the statement and its own cascades have made of a row.
 RowId RowWriter::newest_since(const TransactionMark& mark, RowId row) const noexcept {
+  FLUGS_DCHECK(mark.writes <= context_.writes.size());
   std::uint32_t newest = row.value();
   for (std::size_t i = mark.writes; i < context_.writes.size(); ++i) {
     const mvcc::Write& write = context_.writes[i];

@@ -26,9 +26,11 @@ bool is_long_text(const Value& value) noexcept {
 
 // Undoes the inserts of a call that failed in the middle.
 void RowWriter::undo_inserts(std::size_t writes, std::size_t changes) {
+  FLUGS_DCHECK(writes <= context_.writes.size());
   undo_index_changes(changes);
   while (context_.writes.size() > writes) {
     const mvcc::Write& write = context_.writes.back();
+    FLUGS_DCHECK(!write.deletes && write.table == data_.layout.table_id);
     mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
     give_back(write.row);
     context_.writes.pop();
@@ -51,6 +53,7 @@ bool RowWriter::is_stored_last(std::size_t column, KeyMask kept) const noexcept 
 // enter.
 Status RowWriter::encode_new_row(std::span<const Value> values, KeyMask kept,
                                  bool& has_texts_left) {
+  FLUGS_DCHECK(values.size() <= data_.columns.size());
   bool is_checked = false;
   context_.scratch.cells.clear();
   context_.scratch.bits.clear();
@@ -74,6 +77,8 @@ Status RowWriter::encode_new_row(std::span<const Value> values, KeyMask kept,
     context_.scratch.cells.push_back(*cell);
     context_.scratch.bits.push_back(column.bits_for(*cell));
   }
+  FLUGS_DCHECK(context_.scratch.cells.size() == values.size());
+  FLUGS_DCHECK(context_.scratch.bits.size() == values.size());
   return {};
 }
 
@@ -151,6 +156,8 @@ Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
 // again.
 Status RowWriter::insert_checked_rows(std::span<const Value> values, std::size_t width,
                                       std::span<RowId> ids) {
+  FLUGS_CHECK(width != 0 && values.size() % width == 0);
+  FLUGS_CHECK(ids.empty() || ids.size() == values.size() / width);
   context_.scratch.inserted = values;
   context_.scratch.inserted_width = width;
   for (std::size_t i = 0; i < values.size(); i += width) {
@@ -185,6 +192,8 @@ Status RowWriter::insert_batch(std::span<const Value> values, std::size_t width,
 Status RowWriter::try_insert_batch(std::span<const Value> values, std::size_t width,
                                    std::span<columns::Cell> cells, std::span<RowId> ids) {
   const std::size_t rows = values.size() / width;
+  FLUGS_CHECK(rows <= kRowsPerBatch && values.size() <= cells.size());
+  FLUGS_CHECK(width <= data_.columns.size());
   context_.scratch.bits.assign(width, 0);
   context_.scratch.editions = 0;
   for (std::size_t i = 0; i < width; ++i) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/shown.h"
 #include "tables/catalog/schema_codec.h"
@@ -81,6 +82,7 @@ void Table::load_what_is_whole(
 // it.
 LockName Table::lock_name(std::uint32_t row) const noexcept {
   const bool has_primary_key = schema().has_primary_key;
+  FLUGS_DCHECK(!has_primary_key || data_.keys[0] != nullptr);
   return {data_.layout.table_id,
           has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
 }

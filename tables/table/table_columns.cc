@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
@@ -44,6 +45,7 @@ TableColumns::TableColumns(TableData& data, const TableReferences& references,
 
 // Makes the columns that the schema names, when the table is created or opened.
 void TableColumns::make() {
+  FLUGS_CHECK(data_.columns.size() == 0);
   const StoredSchema& stored = data_.definition().stored;
   auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
   std::uint8_t altered = stored.added_columns.empty() ? 0 : RowConstraints::kAltered;
@@ -123,6 +125,7 @@ void TableColumns::release_added() {
 // as a chunk or a group has values of it; otherwise nothing leads to them, and they are free space.
 Status TableColumns::load_dropped(std::size_t number) {
   columns::Column& column = *data_.columns[number];
+  FLUGS_CHECK(column.is_dropped());
   if (data_.rows.has_values_of(number, column.edition())) return column.load();
   for (const columns::Column* former = column.former(); former != nullptr;
        former = former->former())
@@ -158,6 +161,7 @@ Status TableColumns::load(bool dropped) {
 Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
   StoredSchema next = stored();
   const std::size_t number = next.schema.columns.size();
+  FLUGS_CHECK(number == data_.columns.size());
   if (wanted.auto_increment || wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, column {}: {} column cannot be added", data_.name(),

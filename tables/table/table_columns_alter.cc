@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/data/table_data.h"
 #include "tables/table/table_columns.h"
@@ -75,6 +76,7 @@ Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
 
 void TableColumns::take_names_over() {
   const TableSchema& now = data_.schema();
+  FLUGS_CHECK(data_.columns.size() == now.columns.size());
   for (std::size_t i = 0; i < data_.columns.size(); ++i)
     data_.columns[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name,
                              now.name);
@@ -93,6 +95,7 @@ void TableColumns::begin_key(std::size_t place, const KeySchema& key) {
 }
 
 Status TableColumns::finish_key(std::size_t place, StoredSchema next) {
+  FLUGS_CHECK(place < next.schema.keys.size() && !next.schema.keys[place].dropped);
   next.added_keys |= static_cast<std::uint16_t>(1U << place);
   ++next.key_additions;
   if (Status s = alter(std::move(next)); !s.ok()) return s;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
@@ -163,11 +164,13 @@ Status TableColumns::change_type(ColumnId id, Type type) {
 }
 
 Status TableColumns::begin_edition(std::size_t number, Type type) {
+  FLUGS_CHECK(number < data_.columns.size());
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
   if (Status s = check_change(next, number, type); !s.ok()) return s;
   const columns::Column& former = *data_.columns[number];
   const std::uint16_t edition = free_edition(next, number);
+  FLUGS_CHECK(edition != 0);  // check_change has found one
   next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
                                   static_cast<std::uint8_t>(column.type),
                                   static_cast<std::uint8_t>(column.encoding), edition, 0});

@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 
+#include "base/check.h"
 #include "mvcc/transaction_slots.h"
 #include "tables/table/table.h"
 #include "tables/transactions/transaction_context.h"
@@ -25,6 +26,7 @@ bool has_judged_dictionary(const columns::Column& column) noexcept {
 
 // Whether codes save more bytes in the rows than the dictionary takes.
 bool pays(const columns::Column& column, std::uint64_t rows) noexcept {
+  FLUGS_DCHECK(column.is_dictionary());
   const std::uint64_t entries = column.dictionary().count();
   const unsigned code_bits = columns::code_bits_for(entries);
   const unsigned direct_bits = column.direct_bits();

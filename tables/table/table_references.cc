@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "base/shown.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
@@ -39,12 +40,15 @@ Status in_between(const ForeignKey& foreign) {
 // ------------------------------------------------------------------------- links between tables
 
 const ForeignKeySchema& ForeignKey::schema() const noexcept {
+  FLUGS_DCHECK(number < child.schema().foreign_keys.size());
   return child.schema().foreign_keys[number];
 }
 
 void TableReferences::add(std::size_t index, Table& parent) {
+  FLUGS_CHECK(index < table_.schema().foreign_keys.size());
   const ForeignKeySchema& foreign = table_.schema().foreign_keys[index];
   const std::size_t child_key = key_for(table_.schema(), foreign.columns);
+  FLUGS_CHECK(child_key < table_.schema().keys.size());  // complete_foreign_keys has seen to it
   const auto leading = table_.data().keys[child_key]->columns().first(foreign.columns.size());
   std::vector<std::uint16_t> columns(leading.begin(), leading.end());
   foreign_keys_.push_back(std::make_unique<ForeignKey>(
@@ -74,6 +78,7 @@ Status TableReferences::link(std::size_t index, FunctionRef<Table*(TableId id)> 
 
 void TableReferences::forget_parents() {
   for (const auto& foreign : foreign_keys_) {
+    FLUGS_CHECK(foreign->parent.references().referrers() != nullptr);
     std::vector<const ForeignKey*> left;
     for (const ForeignKey* other : *foreign->parent.references().referrers())
       if (&other->child != &table_) left.push_back(other);
@@ -160,6 +165,7 @@ Result<bool> TableReferences::check_children(std::uint32_t row, const mvcc::Visi
   KeyValues room;
   std::vector<std::uint32_t> found;
   for (const ForeignKey* foreign : *referrers()) {
+    FLUGS_DCHECK(&foreign->parent == &table_);
     const std::span<const std::uint16_t> columns =
         table_.data().keys[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "mvcc/commit.h"
 #include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
@@ -26,6 +27,7 @@ LocalRows& SlotRows::add(Table& table) {
 // statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted
 // is not used again before the transaction ends, as readers may have its id (give_back).
 void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
+  FLUGS_DCHECK(mark.writes <= writes.size() && mark.index_changes <= index_changes.size());
   for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
     undo_index_change(index_changes.back().table->data(), index_changes.back());
   for (; writes.size() > mark.writes; writes.pop()) {

@@ -32,6 +32,7 @@ class AutoIncrement {
  public:
   static constexpr std::uint32_t kBlockMin = 16;
   static constexpr std::uint32_t kBlockMax = 1024;
+  static_assert(kBlockMin != 0 && kBlockMin <= kBlockMax);
 
   /// `last_taken`, in the pool: no value up to it is given again. `owner` names the column in
   /// messages.

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "base/check.h"
 
 namespace flugs::engine {
 
@@ -30,6 +33,7 @@ struct DeadRow {
   std::array<std::uint32_t, kHashesKept> upper_halves{};  ///< the half of a hash that indexes use
 
   void keep_hash(std::size_t key, std::uint64_t hash) noexcept {
+    FLUGS_DCHECK(key < kHashesKept);
     upper_halves[key] = static_cast<std::uint32_t>(hash >> 32);
     known_hashes |= static_cast<std::uint16_t>(1u << key);
   }
@@ -45,8 +49,12 @@ class DeadRowQueue final {
  public:
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
-  DeadRow& operator[](std::size_t i) noexcept { return rows_[(first_ + i) & (rows_.size() - 1)]; }
+  DeadRow& operator[](std::size_t i) noexcept {
+    FLUGS_DCHECK(i < size_);
+    return rows_[(first_ + i) & (rows_.size() - 1)];
+  }
   const DeadRow& operator[](std::size_t i) const noexcept {
+    FLUGS_DCHECK(i < size_);
     return rows_[(first_ + i) & (rows_.size() - 1)];
   }
   DeadRow& front() noexcept { return (*this)[0]; }
@@ -64,6 +72,7 @@ class DeadRowQueue final {
     last.since = since;
   }
   void pop() noexcept {
+    FLUGS_DCHECK(!empty());
     first_ = (first_ + 1) & (rows_.size() - 1);
     --size_;
     // After a long snapshot, or a transaction that deleted much.
@@ -72,6 +81,7 @@ class DeadRowQueue final {
 
  private:
   static constexpr std::size_t kRowsAtFirst = 64;
+  static_assert(std::has_single_bit(kRowsAtFirst));
   static constexpr std::size_t kRowsKept = std::size_t{1} << 16;
 
   void grow() {
@@ -145,10 +155,14 @@ class DeadRows final {
   // ---------------------------------------------------------- while the transaction runs: dying
 
   void add_dying(const DeadRow& row) { dying_.push_back(row); }
-  DeadRow& newest_dying() noexcept { return dying_.back(); }
+  DeadRow& newest_dying() noexcept {
+    FLUGS_DCHECK(!dying_.empty());
+    return dying_.back();
+  }
   std::span<const DeadRow> dying() const noexcept { return dying_; }
   /// Keeps the first `count` dying rows; the others live on.
   void keep_dying(std::size_t count) noexcept {
+    FLUGS_DCHECK(count <= dying_.size());
     while (dying_.size() > count) dying_.pop_back();
   }
   void clear_dying() noexcept { dying_.clear(); }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
 
@@ -37,6 +38,7 @@ class EndingState final {
   /// snapshot below `asked_to_end` have to end (TransactionSlots::ask_to_end).
   void connect(std::atomic<std::uint32_t>& attention,
                const std::atomic<std::uint64_t>& asked_to_end) noexcept {
+    FLUGS_CHECK(attention_ == nullptr);
     attention_ = &attention;
     asked_to_end_ = &asked_to_end;
   }
@@ -49,6 +51,7 @@ class EndingState final {
   }
   /// The transaction is open from here on. Its first snapshot holds rows back until it ends.
   void begin(std::uint64_t id, std::uint64_t snapshot) noexcept {
+    FLUGS_DCHECK(id != 0 && current_.load(std::memory_order_relaxed) == 0);
     begun_at_ = snapshot;
     current_.store(id, std::memory_order_release);
   }
@@ -93,6 +96,7 @@ class EndingState final {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   void leave_visit() noexcept {
+    FLUGS_DCHECK(is_visited());
     visits_.store(visits_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   }
   bool is_visited() const noexcept { return visits_.load(std::memory_order_relaxed) != 0; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "tables/transactions/row_locks.h"
 
 namespace flugs::engine {
@@ -16,6 +17,7 @@ class HeldLocks final {
  public:
   /// Once, before the first transaction.
   void connect(RowLocks& all, std::uint32_t slot) noexcept {
+    FLUGS_CHECK(all_ == nullptr);
     all_ = &all;
     slot_ = slot;
   }
@@ -26,6 +28,7 @@ class HeldLocks final {
   void add(const LockName& name) { locks_.push_back(name); }
   /// Releases all but the first `count`.
   void release_since(std::size_t count) noexcept {
+    FLUGS_DCHECK(count <= locks_.size());
     for (; locks_.size() > count; locks_.pop_back()) all_->unlock(locks_.back(), slot_);
   }
 

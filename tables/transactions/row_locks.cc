@@ -88,6 +88,7 @@ Status RowLocks::wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint
   const std::uint32_t before = lock.queue.empty() ? lock.holder : lock.queue.back()->slot;
   {
     const std::lock_guard waits_guard(waits_mutex_);
+    FLUGS_DCHECK(waits_for_[slot] == kNobody);  // it waits for one at a time
     if (closes_cycle(slot, before)) return deadlock();
     waits_for_[slot] = before;
   }
@@ -116,6 +117,7 @@ void RowLocks::unlock(const LockName& name, std::uint32_t slot) noexcept {
   if (lock.queue.empty()) {
     of_name.locks.erase(found);
     note_write(SharedWord::kRowLocks, &of_name.counters);
+    FLUGS_DCHECK(counter(of_name, name).load(std::memory_order_relaxed) != 0);
     counter(of_name, name).fetch_sub(1, std::memory_order_seq_cst);
     return;
   }
@@ -140,6 +142,7 @@ Status RowLocks::begin_waiting(std::uint32_t slot, std::uint32_t other) {
 }
 
 void RowLocks::end_waiting(std::uint32_t slot) noexcept {
+  FLUGS_DCHECK(slot < waits_for_.size());
   const std::lock_guard guard(waits_mutex_);
   waits_for_[slot] = kNobody;
 }

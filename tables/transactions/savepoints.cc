@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -14,6 +16,8 @@ Status gone(const char* why) { return Status(StatusCode::kInvalidArgument, why);
 Savepoint Savepoints::add(const TransactionMark& at) {
   static std::atomic<std::uint64_t> last_transaction{0};
   if (transaction_ == 0) transaction_ = last_transaction.fetch_add(1) + 1;
+  FLUGS_DCHECK(marks_.empty() ||
+               (newest().writes <= at.writes && newest().index_changes <= at.index_changes));
   marks_.push_back({next_number_, at});
   return {transaction_, next_number_++};
 }

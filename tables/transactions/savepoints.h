@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "flugs/status.h"
 #include "flugs/transaction.h"
 
@@ -25,14 +26,23 @@ struct TransactionMark {
 class Savepoints final {
  public:
   bool empty() const noexcept { return marks_.empty(); }
-  const TransactionMark& newest() const noexcept { return marks_.back().at; }
+  const TransactionMark& newest() const noexcept {
+    FLUGS_DCHECK(!marks_.empty());
+    return marks_.back().at;
+  }
   Savepoint add(const TransactionMark& at);
   /// The position of the savepoint. Fails with kInvalidArgument when it is of another transaction,
   /// or gone.
   Result<std::size_t> find(const Savepoint& savepoint) const;
-  const TransactionMark& operator[](std::size_t i) const noexcept { return marks_[i].at; }
+  const TransactionMark& operator[](std::size_t i) const noexcept {
+    FLUGS_DCHECK(i < marks_.size());
+    return marks_[i].at;
+  }
   /// Keeps the first `count` savepoints and forgets the others.
-  void keep(std::size_t count) noexcept { marks_.resize(count); }
+  void keep(std::size_t count) noexcept {
+    FLUGS_DCHECK(count <= marks_.size());
+    marks_.resize(count);
+  }
   void clear() noexcept {
     if (__builtin_expect(transaction_ == 0, 1)) return;
     transaction_ = 0;

@@ -85,6 +85,9 @@ class alignas(128) TransactionContext final {
 
   // A TransactionId: number of earlier transactions, then isolation, mode and slot.
   static constexpr int kIdSlotBits = 12;
+  static_assert(mvcc::kSlotsMax <= 1u << kIdSlotBits);
+  static_assert(static_cast<unsigned>(Isolation::kReadCommitted) <= 3);
+  static_assert(static_cast<unsigned>(AccessMode::kReadOnly) <= 1);
   std::uint64_t next_id() noexcept {
     return (++opened << (kIdSlotBits + 3)) |
            (static_cast<std::uint64_t>(isolation) << (kIdSlotBits + 1)) |

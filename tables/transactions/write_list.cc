@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -15,6 +17,7 @@ constexpr std::size_t kWritesLookedThrough = 64;
 // medium at any time: that these do is no promise, and what changes in them until the commit is
 // flushed again (RowWriter::update_in_place).
 void WriteList::flush_ahead(mvcc::Slot& slot) noexcept {
+  FLUGS_DCHECK(flushed_ahead_ <= writes_.size());
   mvcc::Commit::flush_ahead(slot, std::span(writes_).subspan(flushed_ahead_));
   flushed_ahead_ = writes_.size();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "mvcc/commit.h"
 
 namespace flugs::engine {
@@ -22,14 +23,21 @@ class WriteList final {
 
   bool empty() const noexcept { return writes_.empty(); }
   std::size_t size() const noexcept { return writes_.size(); }
-  const mvcc::Write& operator[](std::size_t i) const noexcept { return writes_[i]; }
-  const mvcc::Write& back() const noexcept { return writes_.back(); }
+  const mvcc::Write& operator[](std::size_t i) const noexcept {
+    FLUGS_DCHECK(i < writes_.size());
+    return writes_[i];
+  }
+  const mvcc::Write& back() const noexcept {
+    FLUGS_DCHECK(!empty());
+    return writes_.back();
+  }
   const_iterator begin() const noexcept { return writes_.begin(); }
   const_iterator end() const noexcept { return writes_.end(); }
   const std::vector<mvcc::Write>& all() const noexcept { return writes_; }
 
   void add(const mvcc::Write& write) { writes_.push_back(write); }
   void pop() noexcept {
+    FLUGS_DCHECK(!empty());
     writes_.pop_back();
     flushed_ahead_ = std::min(flushed_ahead_, writes_.size());
   }
