@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/check.h"
 #include "pmem/space/warm_list.h"
 #include "tables/data/table_hints.h"
 #include "tables/table/table.h"
@@ -24,6 +25,8 @@ std::uint64_t memory_bytes_of_machine() noexcept {
 std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots& slots,
                                        Mutex& ddl_mutex, IndexMode index_mode,
                                        std::span<const std::unique_ptr<Table>> tables) {
+  FLUGS_CHECK(merger_ == nullptr && hint_keeper_ == nullptr);
+  FLUGS_CHECK(sweeper_ == nullptr && warmer_ == nullptr);
   merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
   if (index_mode == IndexMode::kHint && options_.hint_interval.count() != 0)

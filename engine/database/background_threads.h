@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "base/check.h"
 #include "engine/background/merger.h"
 #include "engine/background/sweeper.h"
 #include "engine/background/warmer.h"
@@ -43,7 +44,10 @@ class BackgroundThreads final {
   /// How far hints of a dictionary may fall behind before writers help: much, when there is a
   /// thread for them.
   std::uint32_t hint_tail_max() const noexcept;
-  Merger& merger() const noexcept { return *merger_; }
+  Merger& merger() const noexcept {
+    FLUGS_CHECK(merger_ != nullptr);
+    return *merger_;
+  }
   /// Fills in the statistics of the threads.
   void report(Statistics& statistics) const;
 

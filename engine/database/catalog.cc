@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/data/table_hints.h"
@@ -89,6 +90,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   auto made = std::make_unique<Table>(pool_, layout, std::move(stored));
   made->set_dropped(true);  // it cannot be found yet, but its name is taken
   Table* table = adopt(std::move(made));
+  FLUGS_CHECK(table->id().value() + 1 == next_table_id_);
   Status s = introduce(*table, guard);
   std::uint64_t* place = free_place();
   if (s.ok() && place == std::end(catalog_layout().tables)) s = full();
@@ -109,10 +111,12 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
 // those without a check of the new table must have ended before the new table can have rows. A
 // transaction that deletes such rows meanwhile gets kConflict.
 Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
+  FLUGS_CHECK(guard.owns_lock() && table.is_dropped());
   bool has_others = false;
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
     const TableId parent = table.schema().foreign_keys[i].referenced.table;
     has_others |= parent != table.id();
+    FLUGS_CHECK(known_table(parent) != nullptr);
     table.references().add(i, *known_table(parent));
   }
   if (!has_others) return {};
@@ -180,6 +184,8 @@ Status Catalog::drop_table(TableId id) {
 
 Table* Catalog::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
+  FLUGS_CHECK(raw->id().value() != 0 && raw->id().value() < kTableIdsMax);
+  FLUGS_CHECK(known_table(raw->id()) == nullptr);
   owned_tables_.push_back(std::move(table));
   __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
   threads_.take_in(*raw);
@@ -202,6 +208,7 @@ std::vector<TableId> Catalog::tables() const {
 }
 
 void Catalog::add_loaded(std::unique_ptr<Table> table) {
+  FLUGS_CHECK(table != nullptr && !table->is_dropped());
   next_table_id_ = std::max(next_table_id_, table->id().value() + 1);
   adopt(std::move(table));
 }

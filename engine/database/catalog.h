@@ -32,6 +32,7 @@ namespace flugs::engine {
 class Catalog final {
  public:
   static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
+  static_assert(CatalogLayout::kTablesMax < kTableIdsMax);
 
   /// All are used until the object is gone. The pool grows by `segment_bytes`.
   Catalog(pmem::Pool& pool, TransactionManager& transactions, BackgroundThreads& threads,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "flugs/database.h"
 
@@ -12,6 +13,7 @@ namespace flugs::engine {
 /// its own.
 struct DatabaseAccess {
   static Database wrap(std::unique_ptr<DatabaseCore> core) {
+    FLUGS_CHECK(core != nullptr);
     Database database;
     database.core_ = std::move(core);
     return database;

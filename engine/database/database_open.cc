@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/elapsed.h"
 #include "engine/database/database_core.h"
 #include "engine/database/opening.h"
@@ -90,6 +91,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
 Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::Pool> pool,
                                                          bool created, const OpenOptions& options,
                                                          OpeningBudget budget) {
+  FLUGS_CHECK(pool != nullptr);
   if (Status s = check_options(options); !s.ok()) return s;
   std::unique_ptr<DatabaseCore> core(new DatabaseCore(std::move(pool), options));
   core->report_.created = created;

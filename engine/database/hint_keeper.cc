@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "engine/database/catalog.h"
 #include "pmem/medium/scm_reads.h"
@@ -20,6 +21,7 @@ constexpr std::chrono::milliseconds kFirstSleep = 2 * ThreadSleep::kFirst;
 
 HintKeeper::HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::milliseconds interval)
     : catalog_(catalog), pool_(pool), interval_(interval) {
+  FLUGS_CHECK(interval.count() > 0);
   Result<std::jthread> started =
       start_thread("flugs-hints", [this](const std::stop_token& stop) { run(stop); });
   if (started.ok()) thread_ = *std::move(started);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/table/key_build.h"
 
 namespace flugs::engine {
@@ -23,6 +24,7 @@ Status no_key(const Table& table, std::size_t index) {
 
 // The present definition, with the key in that place.
 StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
+  FLUGS_CHECK(place < kKeysMax);
   StoredSchema next = table.table_columns().stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
   next.schema.keys[place] = std::move(key);
@@ -78,6 +80,7 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     const std::lock_guard guard(catalog_.ddl_mutex());
     KeySchema key = wanted;
     const auto columns = altered->keys()[place]->columns();
+    FLUGS_CHECK(columns.size() == key.columns.size());
     for (std::size_t i = 0; i < key.columns.size(); ++i)
       key.columns[i] = altered->schema().columns[columns[i]].name;
     made = altered->is_dropped() ? no_table()
@@ -101,6 +104,7 @@ Status KeyChanges::make_key(Table& table, std::size_t place) {
                   fmt::format("table {}, key {}: a transaction that began before it is still open",
                               table.name(), table.keys()[place]->name()));
   };
+  FLUGS_CHECK(table.keys()[place] != nullptr && !table.keys().can_find(place));
   if (!transactions_.wait_for_all()) return busy();
   KeyBuild build(table, place);
   std::uint64_t snapshot = 0;
@@ -152,6 +156,7 @@ Status KeyChanges::drop_key(KeyId key) {
 }
 
 Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
+  FLUGS_CHECK(index < table.schema().keys.size() && !table.schema().keys[index].dropped);
   const std::string key =
       fmt::format("table {}, key {}", table.name(), table.schema().keys[index].name);
   const auto refused = [&](const std::string& why) {
@@ -173,6 +178,7 @@ Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
 void KeyChanges::withdraw_key(Table& table, std::size_t place) {
   if (table.keys().can_find(place)) table.runs().drop_key(place);
   table.keys().withdraw(place);
+  FLUGS_CHECK(!table.keys().can_find(place) && !table.keys().is_free(place));
   table.keys().keep_until(place, transactions_.slots().advance());
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "recovery/rebuild_dictionaries.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
@@ -48,6 +49,7 @@ Status Opening::create() {
 }
 
 Status Opening::recover() {
+  FLUGS_CHECK(found_words_ == nullptr && catalog_.all().empty());
   found_words_ = std::make_unique<pmem::FoundWords>(pool_);
   if (Status s = phases_.run("catalog", [&] { return load_catalog(); }); !s.ok()) return s;
   if (Status s = phases_.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
@@ -102,6 +104,7 @@ Status Opening::load_tables() {
   }
   for (Loaded& load : loads) {
     if (!load.status.ok()) return std::move(load.status);
+    FLUGS_CHECK(load.table != nullptr);
     const TableId id = load.table->id();
     if (catalog_.table(id) != nullptr)
       return impossible_id(fmt::format("table {}", load.table->name()), id.value());
@@ -133,6 +136,7 @@ Result<std::uint64_t> Opening::resolve_transactions() {
   slots().forget_all_intents();
   report_.transactions_completed = counts.completed;
   report_.transactions_undone = counts.undone;
+  FLUGS_CHECK(found_words_ != nullptr);
   found_words_.reset();
   pool_.allocator().finish_claims();
   // A full pool keeps the slots it has.
@@ -189,6 +193,7 @@ Status Opening::sweep_tables() {
                             !table->index_build().is_deferred(DeferredIndexes::kKeyIndexes));
     const std::uint32_t left =
         needs_all ? 0 : table->row_sweep().rows_left_unswept(catalog_.all().size());
+    FLUGS_CHECK(left <= end);
     if (left != 0) table->row_sweep().defer(left, slots());
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
@@ -197,6 +202,7 @@ Status Opening::sweep_tables() {
   tasks.reserve(parts.size());
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
+      FLUGS_DCHECK(part.first < part.end);
       pmem::Persister persister(pool_.medium());
       Status s = part.table->row_sweep().sweep(part.first, part.end, RowSweep::Moment::kOpening,
                                                slots(), part.free, persister, part.counts);

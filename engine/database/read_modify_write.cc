@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
@@ -239,6 +240,7 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
       done = {};
     }
     if (done.ok()) continue;
+    FLUGS_DCHECK(before.writes <= context_->writes.size());
     context_->undo_since(before);  // as finish_removal does
     if (!done.message().empty()) return done;
     return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
 
@@ -20,6 +21,7 @@ constexpr std::size_t kLocalFreeRowsMax = 512;
 // What unlinking reads is fetched this many rows ahead: the caches have lost some of it by then.
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
+static_assert(kDeadRowsAhead <= kRowsPerCollection);
 
 void prefetch_unlinking(const DeadRow& dead) noexcept {
   engine::prefetch_unlinking(dead.table->data(), dead);
@@ -32,6 +34,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
   for (std::size_t i = 0;
        i < rows_max && !waiting.empty() && waiting.front().since <= oldest_snapshot; ++i) {
     DeadRow dead = waiting.front();
+    FLUGS_DCHECK(dead.table != nullptr && dead.since != DeadRows::kGivenBack);
     if (waiting.size() > kDeadRowsAhead) prefetch_unlinking(waiting[kDeadRowsAhead]);
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
@@ -43,6 +46,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
       context.slot->flush_later(*version);
     dead.since = context.slots->latest_snapshot();
     dead.fences = context.commits.get() + 1;
+    FLUGS_DCHECK(!context.dead_rows.has_given_back());  // these stand at the end
     context.dead_rows.unreachable().push(dead);
   }
   // For the next call.
@@ -58,6 +62,7 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
        waiting.front().fences <= context.commits.get();
        ++i) {
     const DeadRow row = waiting.front();
+    FLUGS_DCHECK(row.table != nullptr);
     waiting.pop();
     if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
         row.since < row.table->rows().emptied_at(row.row))
@@ -88,6 +93,7 @@ void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t e
 }  // namespace
 
 void TransactionContext::work_ahead() {
+  FLUGS_DCHECK(writes.is_flush_due());
   const std::size_t first = writes.flushed_ahead();
   writes.flush_ahead(*slot);
   dead_rows.reserve(WriteList::kWritesAhead);
@@ -99,6 +105,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   rows.oldest_snapshot().note_ending();
   const std::size_t given_back =
       rows.has_given_back() ? rows.end_giving_back(slots_.latest_snapshot()) : 0;
+  FLUGS_DCHECK(!rows.has_given_back());
   if (rows.take_wants_rows()) rows_wanted_.fetch_add(1);
   const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (rows.empty()) return false;
@@ -128,6 +135,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
 // costs this one.
 void RowReclaimer::reclaim_all(TransactionContext& context) {
   DeadRows& rows = context.dead_rows;
+  FLUGS_DCHECK(!rows.has_given_back());
   const auto look_again = [&] {
     slots_.advance();
     slots_.begin_snapshot(*context.slot);

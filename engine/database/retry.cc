@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "base/check.h"
 #include "base/deadline.h"
 #include "base/shared_words.h"
 #include "engine/database/database_core.h"
@@ -53,7 +54,9 @@ RetryQueue::Place::~Place() {
   {
     const std::lock_guard guard(queue_.mutex_);
     auto& waiting = queue_.waiting_;
-    waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), number_));
+    const auto place = std::lower_bound(waiting.begin(), waiting.end(), number_);
+    FLUGS_CHECK(place != waiting.end() && *place == number_);
+    waiting.erase(place);
     if (queue_.turn_.load(std::memory_order_relaxed) != number_) return;
     queue_.turn_.store(0, std::memory_order_relaxed);
   }
@@ -78,11 +81,13 @@ Clock::duration RetryQueue::Place::wait_for_turn() {
 std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
   if (number == 0) {
     number = ++last_number_;
+    FLUGS_DCHECK(waiting_.empty() || waiting_.back() < number);
     waiting_.push_back(number);
     return waiting_.size() - 1;
   }
-  return static_cast<std::size_t>(std::lower_bound(waiting_.begin(), waiting_.end(), number) -
-                                  waiting_.begin());
+  const auto place = std::lower_bound(waiting_.begin(), waiting_.end(), number);
+  FLUGS_CHECK(place != waiting_.end() && *place == number);
+  return static_cast<std::size_t>(place - waiting_.begin());
 }
 
 // With n before it, each of which needs about as long as this one, the work pauses for n attempts
@@ -102,10 +107,12 @@ Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration 
   const Clock::time_point start = Clock::now();
   constexpr Clock::duration kLeast = std::chrono::microseconds(2);
   constexpr std::uint32_t kDoublings = 10;
+  static_assert(kDoublings < 31);  // bits of an int
   const Clock::duration own = kLeast * (1 << std::min(failures_, kDoublings));
   const Clock::duration behind =
       std::max(spent, kLeast) * static_cast<int>(2 * std::min<std::size_t>(before, 1000));
   const Clock::duration longest = std::min(pause_max, std::max(own, behind));
+  FLUGS_CHECK(longest >= Clock::duration::zero());
   const Clock::duration drawn(random_below(static_cast<std::uint64_t>(longest.count()) + 1));
   if (drawn < std::chrono::microseconds(50)) {
     do std::this_thread::yield();

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "tables/catalog/schema_checks.h"
 
 namespace flugs::engine {
@@ -35,8 +36,10 @@ Status taken(const std::string& table, const char* what, const std::string& name
 // Updates the foreign keys of other tables that name this table, or a key of it.
 void SchemaChanges::name_referrers(const Table& parent) {
   if (parent.references().referrers() == nullptr) return;
-  for (const ForeignKey* foreign : *parent.references().referrers())
+  for (const ForeignKey* foreign : *parent.references().referrers()) {
+    FLUGS_DCHECK(&foreign->parent == &parent);
     foreign->child.references().name_parents();
+  }
 }
 
 Status SchemaChanges::rename_table(TableId id, const std::string& name) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/row_writer.h"
@@ -20,6 +21,7 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
 
 Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
                           std::size_t key, std::span<const Value> values) {
+  FLUGS_DCHECK(context.notes_reads());
   Result<Row> row = table.reader().find(context, key, values);
   if (row.ok()) {
     context.reads.add_row(table, row->id().value());
@@ -31,6 +33,7 @@ Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& ta
 
 Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
                               std::span<const ColumnValue> changes) {
+  FLUGS_DCHECK(context.notes_reads());
   Result<RowId> version = engine::RowWriter(table, context).update(row, changes);
   if (!version.ok()) context.reads.add_refused_update(table, row.value(), changes, version.code());
   return version;
@@ -65,6 +68,7 @@ Status Transaction::unusable() const {
 // Runs a call that shows rows to `visit` until it returns false or the transaction must end.
 template <typename Walk>
 Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit) const {
+  FLUGS_DCHECK(context_ != nullptr);
   bool is_cut = false;
   Status done;
   {
@@ -263,6 +267,7 @@ Status Transaction::release(Savepoint savepoint) {
 
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
+  FLUGS_DCHECK(context_->ending.id() != 0);
   context_->ending.enter_last_call();
   if (context_->ending.wants_attention() &&
       database_->transaction_manager().refuses_commit(*context_)) {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "base/check.h"
 #include "engine/database/transaction_manager.h"
 #include "mvcc/asymmetric_barrier.h"
 
@@ -69,6 +70,7 @@ Status TransactionManager::end_abandoned(TransactionId id, std::chrono::millisec
 
 // Called by the thread that has claimed the ending: the owner or another.
 void TransactionManager::end_claimed(TransactionContext& context) noexcept {
+  FLUGS_DCHECK(!context.ending.is_undone());
   undo(context);
   slots_.end_snapshot(*context.slot);
   context.ending.note_undone();

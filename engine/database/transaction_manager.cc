@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "base/waiting.h"
 #include "engine/background/merger.h"
 #include "mvcc/commit.h"
@@ -17,6 +18,7 @@ namespace flugs::engine {
 
 void TransactionManager::start(std::uint32_t slots_max, Mutex& ddl_mutex,
                                const StableArray<Table*>& tables) {
+  FLUGS_CHECK(contexts_.empty());
   slots_.start(slots_max);
   contexts_.resize(slots_.slot_count());
   watch_ = std::make_unique<TransactionWatch>(contexts_.size());
@@ -37,7 +39,11 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
   if (slot == nullptr)
     return Status(StatusCode::kTooManyTransactions,
                   fmt::format("{} transactions are open, which is slots_max", slots_.slot_count()));
+  FLUGS_DCHECK(slot->index() < contexts_.size());
   TransactionContext& context = *contexts_[slot->index()];
+  FLUGS_DCHECK(context.writes.empty() && context.index_changes.empty());
+  FLUGS_DCHECK(context.savepoints.empty() && context.locks.empty());
+  FLUGS_DCHECK(context.dead_rows.dying().empty());
   context.slot = slot;
   context.mode = mode;
   context.isolation = isolation;
@@ -50,6 +56,7 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
 }
 
 void TransactionManager::begin_statement(TransactionContext& context) noexcept {
+  FLUGS_DCHECK(context.reads_anew());
   context.visibility =
       mvcc::Visibility(slots_.mirrors(), slots_.now(), context.visibility.own_tag());
 }
@@ -59,6 +66,7 @@ Status TransactionManager::prepare_write(TransactionContext* context) {
   if (context->is_writing) return {};
   if (context->mode == AccessMode::kReadOnly)
     return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
+  FLUGS_DCHECK(context->writes.empty());
   slots_.begin_writing(*context->slot);
   context->is_writing = true;
   context->visibility =
@@ -86,6 +94,7 @@ Result<std::uint64_t> TransactionManager::commit(TransactionContext& context) {
     abort(context);
     return std::uint64_t{0};
   }
+  FLUGS_DCHECK(context.is_writing);
   mvcc::Commit protocol(slots_);
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes.all(), context.writes.flushed_ahead(),
@@ -98,6 +107,7 @@ Result<std::uint64_t> TransactionManager::commit(TransactionContext& context) {
     abort(context);
     return timestamp;
   }
+  FLUGS_DCHECK(*timestamp > context.visibility.snapshot());
   context.unflushed.keep_hints(context.slot->persister());
   if (context.deletes_in_main)
     for (const DeadRow& dead : context.dead_rows.dying())
@@ -127,6 +137,7 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
 // write.
 bool TransactionManager::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
   for (const mvcc::Write& write : context.writes) {
+    FLUGS_DCHECK(context.table_of(write.table) != nullptr);
     const Result<bool> holds =
         context.table_of(write.table)->references().check(write, now, nullptr);
     if (holds.ok()) continue;
@@ -140,6 +151,7 @@ bool TransactionManager::references_hold(TransactionContext& context, const mvcc
 
 // Another thread may have ended a transaction that must end, or be about to.
 void TransactionManager::abort(TransactionContext& context) noexcept {
+  FLUGS_DCHECK(context.slot != nullptr);
   context.ending.enter_last_call();
   if (context.ending.is_to_end()) {
     if (context.ending.is_parents()) return;
@@ -151,6 +163,8 @@ void TransactionManager::abort(TransactionContext& context) noexcept {
 }
 
 void TransactionManager::leave(TransactionContext& context) noexcept {
+  FLUGS_DCHECK(context.writes.empty() && context.index_changes.empty());
+  FLUGS_DCHECK(context.locks.empty());
   context.ending.leave();
   slots_.release(*context.slot);
 }
@@ -189,6 +203,7 @@ Status TransactionManager::rollback_to(TransactionContext& context,
   context.undo_since(context.savepoints[*place]);
   context.locks.release_since(context.savepoints[*place].locks);
   context.savepoints.keep(*place + 1);
+  FLUGS_DCHECK(context.writes.size() == context.savepoints.newest().writes);
   return {};
 }
 

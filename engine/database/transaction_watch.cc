@@ -1,5 +1,7 @@
 #include "engine/database/transaction_watch.h"
 
+#include "base/check.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -13,6 +15,7 @@ std::chrono::milliseconds whole(TransactionWatch::Clock::duration duration) {
 std::vector<TransactionInfo> TransactionWatch::look(
     std::span<const std::unique_ptr<TransactionContext>> contexts, mvcc::TransactionSlots& slots) {
   std::vector<TransactionInfo> open;
+  FLUGS_CHECK(contexts.size() == seen_.size());
   const std::lock_guard guard(mutex_);
   const Clock::time_point now = Clock::now();
   const std::uint64_t clock = slots.now();
@@ -20,6 +23,7 @@ std::vector<TransactionInfo> TransactionWatch::look(
     EndingState& ending = contexts[slot]->ending;
     const TransactionId id(ending.id());
     if (id == TransactionId()) continue;
+    FLUGS_DCHECK(TransactionContext::slot_in(id.value()) == slot);
     const mvcc::SlotMirror& mirror = slots.mirrors()[slot];
     const std::uint64_t snapshot = mirror.snapshot.load(std::memory_order_acquire);
     Seen& seen = seen_[slot];

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "base/elapsed.h"
 #include "pmem/space/extent_allocator.h"
 
@@ -42,10 +43,15 @@ ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, TableDat
       unused_(unused),
       now_(slots.mirrors(), slots.now(), mvcc::kNoStamp),
       oldest_(slots.oldest_snapshot()),
-      persister_(pool.medium()) {}
+      persister_(pool.medium()) {
+  FLUGS_CHECK(chunk < rows_.chunk_count());
+  FLUGS_CHECK(rows_.is_frozen(chunk));
+  FLUGS_CHECK(unused.size() == row_count_);
+}
 
 ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
                                                std::size_t chunk) {
+  FLUGS_CHECK(rows.is_frozen(chunk));
   const mvcc::Visibility now(slots.mirrors(), slots.now(), mvcc::kNoStamp);
   UnusedRows unused(rows.rows_of(chunk));
   const std::uint32_t first = rows.first_row_of(chunk);
@@ -59,6 +65,7 @@ ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, co
 // the last index entry went: one of them may have its id. In a table without keys no transaction
 // has a row that was deleted before the database was opened.
 bool ChunkMerge::is_kept(std::uint32_t offset) const {
+  FLUGS_DCHECK(offset < row_count_);
   using Fate = mvcc::Visibility::Fate;
   const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
   const mvcc::Visibility::Resolved created = now_.resolve(version.created);
@@ -71,6 +78,7 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
 // No transaction begins a row in a frozen chunk, and those that had begun one have ended. So a tag
 // that seems in flight is damage, in a table whose rows opening does not read.
 Status ChunkMerge::choose_rows() {
+  FLUGS_CHECK(stored_.empty());
   stored_.reserve(row_count_);
   for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
     const std::uint32_t row = first_row_ + offset;
@@ -92,6 +100,7 @@ Status ChunkMerge::choose_rows() {
 // columns in the newest edition.
 const columns::Column& ChunkMerge::edition_of_rows(std::size_t index,
                                                    const columns::Column& column) const noexcept {
+  FLUGS_DCHECK(!stored_.empty());
   const RowView view = rows_.view(first_row_ + stored_.front());
   return view.is_in_group() ? column : *column.at_edition(view.edition(index));
 }
@@ -100,6 +109,7 @@ const columns::Column& ChunkMerge::edition_of_rows(std::size_t index,
 // ahead.
 RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
                                     const columns::Column& edition) const noexcept {
+  FLUGS_DCHECK(i < stored_.size());
   if (i + kRowsAhead < stored_.size()) {
     const RowView ahead = rows_.view(first_row_ + stored_[i + kRowsAhead]);
     if (!ahead.is_in_group()) edition.own_prefetch(*ahead.layout, ahead.cells, index);
@@ -200,6 +210,7 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 //         place of that to the old chunk                     free
 // Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
 Status ChunkMerge::build() {
+  FLUGS_CHECK(extent_.bytes == 0);
   const std::size_t columns = stored_.empty() ? 0 : table_.columns.size();
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
@@ -237,6 +248,7 @@ bool ChunkMerge::is_read_by_row(const columns::MainRecords& records) const noexc
 
 void ChunkMerge::write_records(const columns::MainRecords& records, RowGroupLayout& layout,
                                std::uint64_t offset) const {
+  FLUGS_CHECK(offset % 64 == 0 && offset + records.bytes(counts_.rows) <= extent_.bytes);
   auto* base = reinterpret_cast<std::byte*>(&layout);
   const auto* column_layouts = reinterpret_cast<const columns::MainColumnLayout*>(&layout + 1);
   const std::uint64_t bytes = records.bytes(counts_.rows);
@@ -277,6 +289,7 @@ void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builder
     write_records(*records, layout, end);
     end += records->bytes(counts_.rows);
   }
+  FLUGS_CHECK(end <= extent_.bytes);
   layout.checksum = RowGroup::checksum_of(layout);
   persister_.flush(base, end, "row_group/1");
   counts_.bytes_after = extent_.bytes;
@@ -292,9 +305,11 @@ void ChunkMerge::write_places(RowGroupLayout& layout) const {
     words[i].stored_before = before;
     before += static_cast<std::uint32_t>(std::popcount(words[i].stored));
   }
+  FLUGS_CHECK(before == counts_.rows);
 }
 
 Status ChunkMerge::make_empty_chunk() {
+  FLUGS_CHECK(extent_.bytes == 0);
   const columns::RowLayout* layout = rows_.current_layout();
   std::vector<columns::CellNeed> needs;
   for (const columns::Column* column : table_.columns) needs.push_back(column->need(1));
@@ -312,6 +327,8 @@ Status ChunkMerge::make_empty_chunk() {
 
 // Writes a stored row's entry into the new group, which no other thread uses yet.
 Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& version) {
+  FLUGS_DCHECK(offset < row_count_);
+  FLUGS_CHECK(!mvcc::is_tag(version.created) && !mvcc::is_tag(version.deleted));
   auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
   auto* pointers = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&layout) +
                                                     layout.blocks_offset);
@@ -365,6 +382,7 @@ Status ChunkMerge::carry_over(bool& is_locked) {
 // Writers of the chunk wait from here until the object `move` is gone. A transaction that locked a
 // row just before takes the lock back at once, or ends soon.
 Status ChunkMerge::move(bool& moved) {
+  FLUGS_CHECK(extent_.bytes != 0);
   const auto start = std::chrono::steady_clock::now();
   const RowStore::Move move(rows_, chunk_);
   bool is_locked = false;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/parallel_sort.h"
 #include "pmem/medium/scm_reads.h"
 
@@ -20,6 +21,7 @@ constexpr std::uint64_t kCombinedRatio = 4;
 constexpr std::uint64_t kCombinedRatioOfAll = 16;
 // Six entries in a line of eight: one line in ten is full.
 constexpr std::uint64_t kEntriesPerLine = 6;
+static_assert(kEntriesPerLine < IndexRun::kSlotsPerLine);
 
 /// Which entries pass: all gathered ones; of a run, those of created rows that it covers.
 class RowFilter {
@@ -44,8 +46,12 @@ class SlotSource {
     settle();
   }
   bool is_empty() const noexcept { return at_ == slots_.size(); }
-  Entry front() const noexcept { return slots_[at_]; }
+  Entry front() const noexcept {
+    FLUGS_DCHECK(!is_empty());
+    return slots_[at_];
+  }
   void pop() noexcept {
+    FLUGS_DCHECK(!is_empty());
     ++at_;
     settle();
   }
@@ -72,9 +78,11 @@ class EntrySource {
   }
   bool is_empty() const noexcept { return at_ == gathered_.size() + rows_.size(); }
   Entry front() const noexcept {
+    FLUGS_DCHECK(!is_empty());
     return gathered_.empty() ? Entry{prefixes_[at_], rows_[at_]} : gathered_[at_];
   }
   void pop() noexcept {
+    FLUGS_DCHECK(!is_empty());
     ++at_;
     settle();
   }
@@ -109,6 +117,7 @@ void combine(std::vector<Source>& sources, Before&& before, Take&& take) {
 std::vector<SlotSource> slot_sources(const TableData& table, std::size_t key,
                                      std::span<const std::uint64_t> gathered,
                                      std::span<const IndexRuns::Member> members) {
+  FLUGS_DCHECK(std::ranges::is_sorted(gathered));
   std::vector<SlotSource> sources{SlotSource(gathered, RowFilter())};
   for (const IndexRuns::Member& member : members)
     sources.emplace_back(member.run->slots(key), RowFilter(table, member.covered));
@@ -122,6 +131,7 @@ std::uint64_t home_lines_for(std::uint64_t entries) noexcept {
 // Places the slots: calls `put(position, slot)` in ascending order. Returns where they end.
 template <typename Put>
 std::uint64_t place_slots(std::vector<SlotSource>& sources, std::uint64_t home_lines, Put&& put) {
+  FLUGS_CHECK(home_lines != 0 && home_lines <= std::uint64_t{1} << 32);
   std::uint64_t end = 0;
   combine(
       sources, [](std::uint64_t a, std::uint64_t b) { return a < b; },
@@ -142,7 +152,9 @@ IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, TableData& table, Crew& crew,
       crew_(crew),
       threads_(threads),
       stops_(stops),
-      persister_(pool.medium()) {}
+      persister_(pool.medium()) {
+  FLUGS_CHECK(threads != 0);
+}
 
 // Groups that no run with all keys covers, as many as are gathered at a time.
 std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
@@ -220,6 +232,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
 // ------------------------------------------------------------------------------------ gathering
 
 void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& parts) const {
+  FLUGS_CHECK(rows_.group(chunk) != nullptr && parts.size() == parts_.size());
   const std::uint32_t first = rows_.first_row_of(chunk);
   for (std::uint32_t i = 0; i < rows_.rows_of(chunk); ++i) {
     const std::uint32_t row = first + i;
@@ -317,6 +330,7 @@ std::uint64_t IndexRunBuilder::bytes() const noexcept {
 }
 
 void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Member> sources) {
+  FLUGS_CHECK(parts_.size() <= kKeysMax && bytes() <= extent.bytes);
   auto& run = *pool_.at(pmem::OffsetPtr<IndexRunLayout>{extent.offset});
   auto* base = reinterpret_cast<std::byte*>(&run);
   auto* keys = reinterpret_cast<IndexRunKeyLayout*>(&run + 1);
@@ -344,6 +358,7 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
     }
     keys[k].checksum = IndexRun::checksum_of(keys[k], base);
   }
+  FLUGS_CHECK(end <= extent.bytes);
   run.checksum = IndexRun::checksum_of(run);
   persister_.flush(base, end, "index_run/1");
 }
@@ -355,6 +370,7 @@ void IndexRunBuilder::write_slots(std::size_t key, std::span<const IndexRuns::Me
   layout.slot_count = parts_[key].slot_count;
   std::vector<SlotSource> from = slot_sources(table_, key, parts_[key].slots, sources);
   place_slots(from, layout.home_lines, [&](std::uint64_t position, std::uint64_t slot) {
+    FLUGS_CHECK(position < layout.slot_count);
     slots[position] = slot;
     ++layout.hashed_entries;
   });
@@ -371,6 +387,7 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
   combine(
       from, [&](const auto& a, const auto& b) { return columns::precedes(table_.keys[key], a, b); },
       [&](const columns::OrderedEntry& entry) {
+        FLUGS_CHECK(layout.ordered_entries < parts_[key].entries_max);
         prefixes[layout.ordered_entries] = entry.prefix;
         rows[layout.ordered_entries] = entry.row;
         if (layout.ordered_entries % IndexRun::kEntriesPerFence == 0)

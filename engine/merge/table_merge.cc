@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/check.h"
 #include "base/elapsed.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
@@ -16,6 +17,7 @@ namespace {
 
 // A full chunk with fewer rows in use is not merged: coming rows use its free rows.
 constexpr std::uint64_t kUsedPercentMin = 50;
+static_assert(kUsedPercentMin <= 100);
 constexpr std::chrono::microseconds kLookPauseMin{100};
 constexpr std::chrono::microseconds kLookPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
@@ -47,6 +49,7 @@ bool TableMerge::is_worth_it(const RowGroup& group) const {
   std::uint64_t dead = 0;
   for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
     const mvcc::VersionLayout* version = group.stamped_version(offset);
+
     if (version == nullptr) {  // nothing in the whole block
       offset |= RowGroupLayout::kBlockRows - 1;
       continue;
@@ -111,6 +114,7 @@ std::uint64_t TableMerge::former_bytes() const noexcept {
 // for what the merge writes: otherwise the merge would end half-way and leave the pool full.
 // Without `all`, only columns that have grown since the last check, or have the space now.
 std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
+  FLUGS_DCHECK(std::ranges::is_sorted(candidates_, {}, &Candidate::chunk));
   const auto is_merged = [&](std::size_t chunk) {
     return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
   };
@@ -324,6 +328,7 @@ Status TableMerge::merge_all() {
       stops_.store(true, std::memory_order_relaxed);
     }
     ++done_;
+    FLUGS_DCHECK(done_ <= total);
     if (options_.progress && !options_.progress({done_, total})) {
       report_.cancelled = done_ < total;
       stops_.store(true, std::memory_order_relaxed);
