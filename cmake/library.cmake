@@ -10,6 +10,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/expression.h
   ${PROJECT_SOURCE_DIR}/include/flugs/function_ref.h
   ${PROJECT_SOURCE_DIR}/include/flugs/ids.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/index_mode.h
   ${PROJECT_SOURCE_DIR}/include/flugs/merge.h
   ${PROJECT_SOURCE_DIR}/include/flugs/opening_estimate.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h

@@ -10,6 +10,7 @@
 
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
+#include "flugs/index_mode.h"
 #include "flugs/merge.h"
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
@@ -36,13 +37,6 @@ enum class OpenMode : std::uint8_t {
   kCreate,  ///< the pool must not exist
   kOpenOrCreate,
 };
-
-/// Where the library keeps the indexes from values to ValueIDs, and from unique keys to rows.
-enum class IndexMode : std::uint8_t {
-  kRebuild,  ///< in DRAM; made from the data after opening: look-ups are slower until they are made
-  kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
-};
-inline constexpr IndexMode kDefaultIndexMode = IndexMode::kHint;
 
 /// When Database::open returns. Reads, writes and commits are right from then on in both cases.
 enum class Ready : std::uint8_t {

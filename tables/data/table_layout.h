@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "flugs/database.h"
+#include "flugs/index_mode.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
 #include "pmem/medium/persist.h"
