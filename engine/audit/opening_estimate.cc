@@ -50,10 +50,11 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready,
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {
-    const std::uint64_t rows = table.index_build().unserved_rows(*key);
-    if (key->is_unique() && !key->has_hints())
+    const std::uint64_t rows = key->entries().runs().unserved_rows();
+    const std::uint8_t made = key->entries().made_at_opening();
+    if ((made & engine::DeferredIndexes::kHashIndexes) != 0)
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
-    if (key->is_ordered())
+    if ((made & engine::DeferredIndexes::kOrderedIndexes) != 0)
       (is_taken ? estimate.ordered_entries : estimate.ordered_entries_left) += rows;
   }
   return {};

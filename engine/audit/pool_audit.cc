@@ -366,20 +366,20 @@ void PoolAudit::audit_unique_key(const Table& table, KeyIndex& key,
     return key.rows(a.row, b.row) < 0;
   });
   audit_.part(part).items = entries.size();
-  audit_.note(part, key.check_hints());
+  audit_.note(part, key.entries().check_unread());
   for (std::size_t i = 1; i < entries.size(); ++i)
     if (entries[i].hash == entries[i - 1].hash && key.same_key(entries[i].row, entries[i - 1].row))
       audit_.damage(part, fmt::format("{}: rows {} and {}: expected unlike keys, found the same",
                                       pool_.path(), entries[i - 1].row, entries[i].row));
-  if (!key.has_loaded_hints()) return;
+  if (!key.entries().is_loaded()) return;
   pmem::Persister persister(pool_.medium());
-  key.recover(persister);
+  key.entries().recover(persister);
   std::uint64_t missing = 0;
   std::uint32_t first = 0;
   columns::Candidates candidates;
   for (const Entry& entry : entries) {
     if (!key.is_hashed(entry.row)) continue;
-    key.lookup(entry.hash, candidates);
+    key.entries().lookup(entry.hash, candidates);
     const auto rows = candidates.view();
     if (std::find(rows.begin(), rows.end(), entry.row) == rows.end() && missing++ == 0)
       first = entry.row;

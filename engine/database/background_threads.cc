@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "pmem/space/warm_list.h"
+#include "tables/catalog/key_kinds.h"
 #include "tables/data/table_hints.h"
 #include "tables/table/table.h"
 
@@ -29,7 +30,7 @@ std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots&
   FLUGS_CHECK(sweeper_ == nullptr && warmer_ == nullptr);
   merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
-  if (index_mode == IndexMode::kHint && options_.hint_interval.count() != 0)
+  if (is_in_pool(index_mode) && options_.hint_interval.count() != 0)
     start_keeping_hints(catalog, ddl_mutex, tables);
   start_sweeping(tables);
   start_warming(tables);

@@ -6,6 +6,7 @@
 #include "base/elapsed.h"
 #include "engine/database/database_core.h"
 #include "engine/database/opening.h"
+#include "tables/catalog/key_kinds.h"
 
 namespace flugs::engine {
 
@@ -25,10 +26,10 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("hint_interval is {} ms, allowed are 0 to {}",
                               options.hint_interval.count(), kHintIntervalMax.count()));
-  if (options.index_mode != IndexMode::kRebuild && options.index_mode != IndexMode::kHint)
+  if (static_cast<std::uint64_t>(options.index_mode) > kLastIndexMode)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("index_mode is {}, allowed are 0 and 1",
-                              static_cast<unsigned>(options.index_mode)));
+                  fmt::format("index_mode is {}, allowed are 0 to {}",
+                              static_cast<unsigned>(options.index_mode), kLastIndexMode));
   if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
     return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
                                                             static_cast<unsigned>(options.ready)));

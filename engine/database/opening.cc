@@ -221,18 +221,18 @@ Status Opening::sweep_tables() {
 Result<std::uint64_t> Opening::rebuild_key_indexes() {
   pmem::Persister persister(pool_.medium());
   for (const auto& table : catalog_.all())
-    for (KeyIndex* key : table->keys()) key->recover(persister);
+    for (KeyIndex* key : table->keys()) key->entries().recover(persister);
   if (Status s = sweep_tables(); !s.ok()) return s;
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : catalog_.all()) {
     Table* table = owned.get();
     if (table->index_build().is_deferred(DeferredIndexes::kKeyIndexes)) continue;
     for (const std::size_t key : KeyPlaces(table->keys().kept())) {
-      if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
-        if (Status s = table->index_build().rebuild_hash(key, phases_); !s.ok()) return s;
-      if (table->keys()[key]->is_ordered())
-        ordered.emplace_back([table, key] {
-          table->index_build().rebuild_ordered(key);
+      KeyEntries& entries = table->keys()[key]->entries();
+      if (Status s = entries.rebuild_hashed(phases_, "key indexes"); !s.ok()) return s;
+      if ((entries.made_at_opening() & DeferredIndexes::kOrderedIndexes) != 0)
+        ordered.emplace_back([&entries] {
+          entries.rebuild_ordered();
           return Status();
         });
     }

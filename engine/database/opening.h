@@ -13,6 +13,7 @@
 #include "pmem/pool/found_words.h"
 #include "pmem/pool/pool.h"
 #include "recovery/phases.h"
+#include "tables/catalog/key_kinds.h"
 
 namespace flugs::engine {
 
@@ -49,9 +50,7 @@ class Opening final {
   CatalogLayout& catalog_layout() const noexcept {
     return *pool_.at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
   }
-  bool has_hints() const noexcept {
-    return static_cast<IndexMode>(root().index_mode) == IndexMode::kHint;
-  }
+  bool has_hints() const noexcept { return is_in_pool(static_cast<IndexMode>(root().index_mode)); }
   void start_transactions() {
     transactions_.start(options_.slots_max, catalog_.ddl_mutex(), catalog_.tables_by_id());
   }

@@ -241,7 +241,7 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
       const KeyIndex& key = *table_.keys[k];
       if (key.is_hashed(row))
         parts[k].slots.push_back((key.hash_of(row) & ~std::uint64_t{0xFFFFFFFF}) | (row + 1));
-      if (key.is_ordered()) parts[k].entries.push_back(key.ordered_entry(row));
+      if (key.entries().is_ordered_in_runs()) parts[k].entries.push_back(key.ordered_entry(row));
     }
   }
 }
@@ -251,8 +251,8 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
   for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
-    if (table_.keys[k]->is_hashed_in_runs()) parts_[k].slots.reserve(rows);
-    if (table_.keys[k]->is_ordered()) parts_[k].entries.reserve(rows);
+    if (table_.keys[k]->entries().is_hashed_in_runs()) parts_[k].slots.reserve(rows);
+    if (table_.keys[k]->entries().is_ordered_in_runs()) parts_[k].entries.reserve(rows);
   }
   if (threads_ == 1) {
     for (const std::size_t chunk : chunks) gather_chunk(chunk, parts_);
@@ -298,7 +298,7 @@ void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
       for (const std::uint32_t row : source.run->ordered_rows(k))
         key.entries_max += filter.passes(row) ? 1 : 0;
     }
-    key.slot_count = table_.keys[k]->is_hashed_in_runs() ? plan_slots(k, sources) : 0;
+    key.slot_count = table_.keys[k]->entries().is_hashed_in_runs() ? plan_slots(k, sources) : 0;
   }
 }
 
@@ -321,7 +321,7 @@ std::uint64_t IndexRunBuilder::bytes() const noexcept {
   std::uint64_t bytes = sizeof(IndexRunLayout) + parts_.size() * sizeof(IndexRunKeyLayout);
   for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     bytes += parts_[k].slot_count * 8;
-    if (table_.keys[k]->is_ordered())
+    if (table_.keys[k]->entries().is_ordered_in_runs())
       bytes += pmem::whole_lines(parts_[k].entries_max * 8) +
                pmem::whole_lines(parts_[k].entries_max * 4) +
                pmem::whole_lines(IndexRun::fences_for(parts_[k].entries_max) * 8);
@@ -342,12 +342,12 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   std::uint64_t end = sizeof run + parts_.size() * sizeof *keys;
   for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     const KeyParts& key = parts_[k];
-    if (table_.keys[k]->is_hashed_in_runs()) {
+    if (table_.keys[k]->entries().is_hashed_in_runs()) {
       keys[k].slots_offset = end;
       end += key.slot_count * 8;
       write_slots(k, sources, base, keys[k]);
     }
-    if (table_.keys[k]->is_ordered()) {
+    if (table_.keys[k]->entries().is_ordered_in_runs()) {
       keys[k].prefixes_offset = end;
       end += pmem::whole_lines(key.entries_max * 8);
       keys[k].rows_offset = end;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "flugs/database.h"
+#include "tables/catalog/key_kinds.h"
 
 namespace flugs::engine {
 
@@ -13,10 +13,10 @@ Status check_root(pmem::Pool& pool) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: application root: magic expected {:016x}, found {:016x}",
                               pool.path(), DatabaseLayout::kMagic, root.magic));
-  if (root.index_mode > static_cast<std::uint64_t>(IndexMode::kHint))
+  if (root.index_mode > kLastIndexMode)
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: application root: index mode expected 0 or 1, found {}",
-                              pool.path(), root.index_mode));
+                  fmt::format("{}: application root: index mode expected 0 to {}, found {}",
+                              pool.path(), kLastIndexMode, root.index_mode));
   return {};
 }
 

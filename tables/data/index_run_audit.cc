@@ -41,7 +41,7 @@ Status for_each_covered(const TableData& table, const IndexRuns::Member& member,
 
 Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t index) const {
   const KeyIndex& key = *table_.keys[index];
-  FLUGS_DCHECK(key.is_hashed_in_runs());
+  FLUGS_DCHECK(key.entries().is_hashed_in_runs());
   std::uint64_t expected = 0;
   Status status = for_each_covered(table_, member, [&](std::uint32_t row) -> Status {
     if (!key.is_hashed(row)) return {};
@@ -61,7 +61,7 @@ Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t 
 
 Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t index) const {
   const KeyIndex& key = *table_.keys[index];
-  FLUGS_DCHECK(key.is_ordered());
+  FLUGS_DCHECK(key.entries().is_ordered_in_runs());
   std::uint64_t expected = 0;
   Status counted = for_each_covered(table_, member, [&](std::uint32_t) -> Status {
     ++expected;
@@ -99,9 +99,9 @@ Status IndexRunAudit::run() const {
   for (const IndexRuns::Member& member : table_.runs.list().members) {
     for (const std::size_t i : KeyPlaces(table_.keys.kept())) {
       if (!table_.runs.has_key(member, i)) continue;
-      if (table_.keys[i]->is_hashed_in_runs())
+      if (table_.keys[i]->entries().is_hashed_in_runs())
         if (Status s = audit_hashed(member, i); !s.ok()) return s;
-      if (table_.keys[i]->is_ordered())
+      if (table_.keys[i]->entries().is_ordered_in_runs())
         if (Status s = audit_ordered(member, i); !s.ok()) return s;
     }
   }

@@ -30,9 +30,10 @@ Status TableAudit::run(const mvcc::Visibility& visibility) const {
     for (const KeyIndex* key : data_.keys)
       if (Status s = check_entries(*key, row, visibility, candidates); !s.ok()) return s;
   }
-  for (KeyIndex* key : data_.keys)
-    if (key->is_ordered())
-      if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
+  for (const KeyIndex* key : data_.keys) {
+    const std::uint64_t expected = key->entries().runs().is_used() ? live_in_dram : live;
+    if (Status s = key->entries().check_ordered(key->name(), expected); !s.ok()) return s;
+  }
   return IndexRunAudit(data_, data_.pool.path()).run();
 }
 
@@ -40,7 +41,7 @@ Status TableAudit::check_entries(const KeyIndex& key, std::uint32_t row,
                                  const mvcc::Visibility& visibility,
                                  columns::Candidates& candidates) const {
   if (!key.is_hashed(row)) return {};
-  key.lookup(key.hash_of(row), candidates);
+  key.entries().lookup(key.hash_of(row), candidates);
   std::size_t found = 0;
   std::size_t others = 0;
   for (const std::uint32_t candidate : candidates.view()) {
@@ -50,9 +51,7 @@ Status TableAudit::check_entries(const KeyIndex& key, std::uint32_t row,
                   ? 1
                   : 0;
   }
-  // After a crash an erased hint may come back, and lead to the row that it led to.
-  const bool is_found = key.has_hints() ? found != 0 : found == 1;
-  if (is_found && others == 0) return {};
+  if (key.entries().may_have(found) && others == 0) return {};
   return Status(
       StatusCode::kCorrupt,
       fmt::format("{}: table {}, key {}, row {}: expected one entry and no other row with "

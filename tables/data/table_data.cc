@@ -11,19 +11,20 @@ namespace flugs::engine {
 
 namespace {
 
-bool has_hints(const TableLayout& layout, const StoredSchema& stored, std::size_t place) noexcept {
-  return layout.hints_offset != 0 && (stored.added_keys >> place & 1) == 0;
+bool is_added(const StoredSchema& stored, std::size_t place) noexcept {
+  return (stored.added_keys >> place & 1) != 0;
 }
 
-// A key with a hint index has only its ordered entries in runs.
+KeyKinds kinds_of_key(const TableLayout& layout, const StoredSchema& stored, std::size_t place) {
+  const IndexMode mode = is_added(stored, place) ? kModeOfAddedKeys : mode_of(layout);
+  return kinds_of(stored.schema.keys[place], mode);
+}
+
 std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
   std::vector<KeyShape> shapes;
-  shapes.reserve(stored.schema.keys.size());
-  for (const KeySchema& key : stored.schema.keys) {
-    const std::size_t place = shapes.size();
-    shapes.push_back({key.unique && !has_hints(layout, stored, place), key.ordered, key.dropped,
-                      (stored.added_keys >> place & 1) != 0});
-  }
+  for (std::size_t i = 0; i < stored.schema.keys.size(); ++i)
+    shapes.push_back(KeyShape::of(kinds_of_key(layout, stored, i), stored.schema.keys[i].dropped,
+                                  is_added(stored, i)));
   return shapes;
 }
 
@@ -62,20 +63,29 @@ void TableData::make_keys() {
   keys.set_size(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].dropped) continue;
-    const bool is_hinted = wanted[i].unique && has_hints(layout, stored, i);
-    keys.add(i, std::make_unique<KeyIndex>(
-                    pool, is_hinted ? hints_of(layout, layout.column_count + i) : nullptr, name(),
-                    rows, runs, i, columns, wanted[i], positions_of(schema(), wanted[i])));
+    keys.add(i,
+             make_key(i, wanted[i], kinds_of_key(layout, stored, i), KeyIndex::Origin::kOpening));
   }
+}
+
+// Behind the hint indexes of columns, the extent of a table that was made with hints has as much
+// room for each of its first keys.
+std::unique_ptr<KeyIndex> TableData::make_key(std::size_t place, const KeySchema& key,
+                                              KeyKinds kinds, KeyIndex::Origin origin) {
+  std::byte* room = nullptr;
+  if (facts_of(kinds.for_lookups).is_in_pool)
+    room = reinterpret_cast<std::byte*>(hints_of(layout, layout.column_count + place));
+  return std::make_unique<KeyIndex>(kinds, KeyParts{pool, room, rows, columns, runs, place}, name(),
+                                    key, positions_of(schema(), key), origin);
 }
 
 void TableData::find_keys_in_runs() noexcept {
   for (const std::size_t place : KeyPlaces(keys.kept()))
-    keys[place]->set_uses_runs(runs.serve_key(place));
+    keys[place]->entries().runs().set_used(runs.serve_key(place));
 }
 
 void TableData::add_pages(pmem::WarmList& pages) const {
-  for (const KeyIndex* key : keys) key->add_pages(pages);
+  for (const KeyIndex* key : keys) key->entries().add_pages(pages);
   runs.add_pages(pages);
   columns.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
   rows.add_pages(pages);

@@ -74,6 +74,9 @@ struct TableData final {
 
   /// Makes a handle for each key of the schema. The columns are there.
   void make_keys();
+  /// Makes the handle of a key that has this place in the schema.
+  std::unique_ptr<KeyIndex> make_key(std::size_t place, const KeySchema& key, KeyKinds kinds,
+                                     KeyIndex::Origin origin);
   /// Opening, when the runs are loaded: tells each key whether it is looked for in them.
   void find_keys_in_runs() noexcept;
   /// Opening: adds all pages that transactions and queries read.

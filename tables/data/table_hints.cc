@@ -14,8 +14,9 @@ bool has_much_to_check(const TableData& data) noexcept {
     const columns::Dictionary& dictionary = column.dictionary();
     has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
   });
-  return has_much || std::any_of(data.keys.begin(), data.keys.end(),
-                                 [](const auto& key) { return key->has_much_to_check(); });
+  return has_much || std::any_of(data.keys.begin(), data.keys.end(), [](const auto& key) {
+           return key->entries().has_much_to_check();
+         });
 }
 
 // Works for some milliseconds at most, because a drop of the table waits for it. check_hints finds
@@ -46,7 +47,7 @@ Status check_hints(const TableData& data, Mutex& build_mutex) {
     note(column.dictionary().check_entries(1, has_more));
     note(column.dictionary().check_hints());
   });
-  for (KeyIndex* key : data.keys) note(key->check_hints());
+  for (KeyIndex* key : data.keys) note(key->entries().check_unread());
   return first;
 }
 

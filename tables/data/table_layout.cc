@@ -14,6 +14,7 @@
 #include "columns/cells/row_layout.h"
 #include "columns/column/column.h"
 #include "tables/catalog/added_column.h"
+#include "tables/catalog/key_kinds.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/rows/row_store.h"
 
@@ -71,7 +72,7 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
   const std::uint64_t schema_offset =
       sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
   const std::uint64_t schema_end = schema_offset + schema_bytes.size();
-  const bool has_hints = index_mode == IndexMode::kHint;
+  const bool has_hints = is_in_pool(index_mode);
   Result<pmem::Extent> extent = pool.allocator().allocate(
       has_hints ? pmem::whole_lines(schema_end) + hint_bytes_of(schema) : schema_end, persister);
   if (!extent.ok()) return extent;

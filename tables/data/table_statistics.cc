@@ -22,7 +22,7 @@ TableStatistics statistics_of(const TableData& data, const FreeRows& free_rows) 
   });
   const columns::RowLayout* layout = data.rows.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
-  for (KeyIndex* key : data.keys) statistics.key_index_bytes += key->memory_bytes();
+  for (KeyIndex* key : data.keys) statistics.key_index_bytes += key->entries().memory_bytes();
   const IndexRuns::Summary runs = data.runs.summary();
   statistics.index_runs = runs.runs;
   statistics.index_run_bytes = runs.bytes;
@@ -53,7 +53,7 @@ MergeStatus merge_status_of(const TableData& data, const MergeRecord& record) {
 
 std::size_t index_bytes_of(const TableData& data) noexcept {
   std::size_t bytes = data.rows.dram_bytes();
-  for (KeyIndex* key : data.keys) bytes += key->memory_bytes();
+  for (KeyIndex* key : data.keys) bytes += key->entries().memory_bytes();
   data.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary()) bytes += column.dictionary().index_bytes();
   });
@@ -64,7 +64,7 @@ std::uint64_t hint_bytes_of(const TableData& data) noexcept {
   std::uint64_t bytes = 0;
   data.columns.for_each_used(
       [&](columns::Column& column) { bytes += column.dictionary().hint_bytes(); });
-  for (KeyIndex* key : data.keys) bytes += key->hint_bytes();
+  for (KeyIndex* key : data.keys) bytes += key->entries().bytes_in_pool();
   return bytes;
 }
 

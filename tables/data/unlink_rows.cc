@@ -8,11 +8,11 @@ namespace flugs::engine {
 
 void undo_index_change(TableData& data, const IndexChange& change) {
   FLUGS_DCHECK(data.keys[change.key] != nullptr);
-  KeyIndex& key = *data.keys[change.key];
+  KeyEntries& entries = data.keys[change.key]->entries();
   if (change.replaced == kNoRow) {
-    key.erase(change.row);
+    entries.erase(change.row);
   } else {
-    key.undo_replace(change.replaced, change.row);
+    entries.undo_replace(change.replaced, change.row);
   }
 }
 
@@ -29,9 +29,9 @@ mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
   FLUGS_DCHECK(data.rows.exists(dead.row));
   for (const std::size_t k : KeyPlaces(data.keys.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
-      data.keys[k]->erase(dead.row);
+      data.keys[k]->entries().erase(dead.row);
     } else {
-      data.keys[k]->erase_superseded(dead.row, dead.hash_of_key(k));
+      data.keys[k]->entries().erase_superseded(dead.row, dead.hash_of_key(k));
     }
   }
   // The merge may move the entry meanwhile, and may have read it before this store: then store
@@ -49,7 +49,7 @@ void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept {
   __builtin_prefetch(&data.rows.version(dead.row), 1);
   constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(data.keys.kept() & kWithHash)))
-    if (const auto hash = dead.hash_of_key(k)) data.keys[k]->prefetch_for_erase(*hash);
+    if (const auto hash = dead.hash_of_key(k)) data.keys[k]->entries().prefetch_for_erase(*hash);
 }
 
 }  // namespace flugs::engine

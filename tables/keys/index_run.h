@@ -11,6 +11,7 @@
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/extent_allocator.h"
+#include "tables/catalog/key_kinds.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/keys/index_run_layout.h"
 
@@ -22,6 +23,11 @@ struct KeyShape {
   bool is_ordered = false;
   bool is_dropped = false;  ///< no reader looks at the run's entries of it
   bool is_added = false;    ///< after the table's creation: an earlier run lacks it
+
+  static KeyShape of(const KeyKinds& kinds, bool is_dropped, bool is_added) noexcept {
+    return {facts_of(kinds.for_lookups).is_in_runs, facts_of(kinds.for_ranges).is_in_runs,
+            is_dropped, is_added};
+  }
 };
 
 /// A run of key indexes, in the pool. Opening checks neither the rows that it names nor their

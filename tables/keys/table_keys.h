@@ -142,14 +142,14 @@ class TableKeys {
   void release_withdrawn(std::uint64_t oldest) noexcept {
     for (const std::size_t place : KeyPlaces(withdrawn_)) {
       if (known_until_[place] > oldest) continue;
-      (*this)[place]->release_memory();
+      (*this)[place]->entries().release_memory();
       withdrawn_ &= static_cast<KeyMask>(~bit(place));
     }
   }
   /// Called when the table is dropped: no transaction uses a key any more.
   void release_all() noexcept {
     for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(kept() | withdrawn_)))
-      (*this)[place]->release_memory();
+      (*this)[place]->entries().release_memory();
     withdrawn_ = 0;
   }
 

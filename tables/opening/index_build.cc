@@ -10,79 +10,9 @@
 
 namespace flugs::engine {
 
-namespace {
-
-// Row positions per task.
-constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
-
-}  // namespace
-
-// Visits the created rows from `first` to `end` - 1 that the key does not find through a run.
-void IndexBuild::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                                   FunctionRef<void(std::uint32_t row)> visit) const {
-  while (first < end) {
-    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
-    if (!key.is_served(first))
-      for (std::uint32_t row = first; row < chunk_end; ++row)
-        if (data_.runs.is_created(row)) visit(row);
-    first = chunk_end;
-  }
-}
-
-std::uint64_t IndexBuild::unserved_rows(const KeyIndex& key) const noexcept {
-  std::uint64_t rows = 0;
-  const std::uint32_t end = data_.rows.rows_end();
-  for (std::uint32_t first = 0; first < end;) {
-    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
-    if (!key.is_served(first)) rows += chunk_end - first;
-    first = chunk_end;
-  }
-  return rows;
-}
-
-void IndexBuild::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
-                              columns::HashIndexBuilder::Source& source) const {
-  const KeyIndex& key = *data_.keys[key_index];
-  for_each_unserved(key, first, end, [&](std::uint32_t row) {
-    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
-  });
-}
-
-void IndexBuild::rebuild_ordered(std::size_t key_index) {
-  std::vector<std::uint32_t> live;
-  KeyIndex& key = *data_.keys[key_index];
-  for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
-  key.build_ordered(live);
-}
-
-// Makes the hash index of one key with all threads.
-Status IndexBuild::rebuild_hash(std::size_t key, recovery::Phases& phases) {
-  const std::uint64_t rows = data_.rows.rows_end();
-  const std::uint64_t indexed = unserved_rows(*data_.keys[key]);
-  const std::uint64_t sources =
-      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerBuildTask + 1);
-  columns::HashIndexBuilder builder(data_.keys[key]->hash(), indexed, sources);
-  std::vector<std::function<Status()>> tasks;
-  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
-  for (std::uint64_t i = 0; i < sources; ++i)
-    tasks.emplace_back([&, i] {
-      rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
-                   static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
-      return Status();
-    });
-  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
-  tasks.clear();
-  for (std::size_t group = 0; group < builder.groups(); ++group)
-    tasks.emplace_back([&, group] {
-      builder.insert_group(group);
-      return Status();
-    });
-  return phases.run_parallel("key indexes", tasks);
-}
-
 bool IndexBuild::has_keys_in_dram() const noexcept {
   return std::any_of(data_.keys.begin(), data_.keys.end(),
-                     [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
+                     [](const KeyIndex* key) { return key->entries().made_at_opening() != 0; });
 }
 
 Status IndexBuild::begin_dictionaries() {
@@ -108,10 +38,7 @@ DeferredIndexes IndexBuild::find_indexes() const noexcept {
   if (found.entries != 0) found.indexes |= DeferredIndexes::kDictionaryIndexes;
   found.rows = has_keys_in_dram() ? data_.rows.rows_end() : 0;
   if (found.rows == 0) return found;
-  for (const KeyIndex* key : data_.keys) {
-    if (key->is_unique() && !key->has_hints()) found.indexes |= DeferredIndexes::kHashIndexes;
-    if (key->is_ordered()) found.indexes |= DeferredIndexes::kOrderedIndexes;
-  }
+  for (const KeyIndex* key : data_.keys) found.indexes |= key->entries().made_at_opening();
   return found;
 }
 
@@ -120,8 +47,8 @@ void IndexBuild::defer(const DeferredIndexes& found, std::uint32_t threads,
   slots_ = &slots;
   at_opening_ = found;
   for (KeyIndex* key : data_.keys)
-    if (key->is_unique() && !key->has_hints() && found.rows != 0)
-      key->defer_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
+    if (found.rows != 0)
+      key->entries().defer_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
   threads_ = threads;
   stops_ = &stops;
   deferred_.store(found.indexes, std::memory_order_release);
@@ -137,10 +64,11 @@ DeferredIndexes IndexBuild::still_deferred() const noexcept {
 }
 
 // A hash index in the pool is already complete. A hash index in DRAM answers even without the rows
-// that it lacks (KeyIndex::lookup).
+// that it lacks (KeyEntries::lookup).
 Status IndexBuild::prepare_lookup(std::size_t key) noexcept {
-  if (!data_.keys[key]->is_unique()) return prepare_range();
-  if (data_.keys[key]->has_hints()) return {};
+  const KeyIndex& index = *data_.keys[key];
+  if (!index.is_unique()) return prepare_range();
+  if ((index.entries().made_at_opening() & DeferredIndexes::kHashIndexes) == 0) return {};
   if (waits_for_all()) return build(DeferredIndexes::kHashIndexes);
   ask_for(static_cast<KeyMask>(1U << key));
   return {};

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "base/mutex.h"
-#include "columns/index/hash_index_builder.h"
 #include "flugs/function_ref.h"
 #include "flugs/recovery_report.h"
 #include "flugs/status.h"
@@ -41,11 +40,6 @@ class IndexBuild final {
   Status begin_dictionaries();
   /// Which indexes have to be made. After begin_dictionaries.
   DeferredIndexes find_indexes() const noexcept;
-  /// Opening: makes one key's index by all threads.
-  Status rebuild_hash(std::size_t key, recovery::Phases& phases);
-  void rebuild_ordered(std::size_t key);
-  /// Number of row positions that the key does not find through a run.
-  std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
 
   /// Opening: defers these; `threads` make them later. When `stops` becomes true that ends soon.
   void defer(const DeferredIndexes& indexes, std::uint32_t threads, mvcc::TransactionSlots& slots,
@@ -97,15 +91,9 @@ class IndexBuild final {
   bool waits_for_all() const noexcept { return !builds_later_ || has_failed(); }
   void ask_for(KeyMask keys) noexcept;
   std::uint64_t unindexed_entries() const noexcept;
-  void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                         FunctionRef<void(std::uint32_t row)> visit) const;
-  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
-                    columns::HashIndexBuilder::Source& source) const;
   Status sweep_for_build(recovery::Phases& phases);
   Status build_hash(recovery::Phases& phases);
   KeyIndex* next_to_enter() const noexcept;
-  Status enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                      recovery::Phases& phases);
   Status build_ordered(recovery::Phases& phases);
   Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);

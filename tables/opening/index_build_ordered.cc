@@ -29,12 +29,12 @@ void IndexBuild::walk(const KeyIndex& key, const KeyRange& range, std::uint64_t 
   const auto visit_wanted = [&](std::uint32_t row) { return !is_wanted(row) || visit(row); };
   if (!is_deferred(DeferredIndexes::kOrderedIndexes) &&
       oldest_snapshot >= ordered_since_.load(std::memory_order_relaxed))
-    return key.walk(range, visit_wanted);
+    return key.entries().walk(range, visit_wanted);
   std::vector<columns::OrderedEntry> entries;
-  for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) {
+  key.entries().runs().for_each_unserved(0, data_.rows.rows_end(), [&](std::uint32_t row) {
     if (is_wanted(row) && key.place_of(row, range) == 0) entries.push_back(key.ordered_entry(row));
   });
-  key.walk(range, visit_wanted, &entries);
+  key.entries().walk(range, visit_wanted, &entries);
 }
 
 // Writers have entered the rows that they wrote since opening, and take out rows that become free.
@@ -52,10 +52,10 @@ Status IndexBuild::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
       const std::uint32_t batch_end = first + std::min(kRowsEntered, end - first);
       tasks.emplace_back([this, &key, &visibility, first, batch_end] {
         std::vector<columns::OrderedEntry> entries;
-        for_each_unserved(key, first, batch_end, [&](std::uint32_t row) {
+        key.entries().runs().for_each_unserved(first, batch_end, [&](std::uint32_t row) {
           if (visibility.sees(data_.rows.version(row))) entries.push_back(key.ordered_entry(row));
         });
-        key.add_existing_ordered(entries);
+        key.entries().add_existing_ordered(entries);
         return Status();
       });
       first = batch_end;
@@ -68,7 +68,7 @@ Status IndexBuild::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
 Status IndexBuild::build_ordered(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
   for (const std::size_t key : KeyPlaces(data_.keys.kept()))
-    if (data_.keys[key]->is_ordered())
+    if ((data_.keys[key]->entries().made_at_opening() & DeferredIndexes::kOrderedIndexes) != 0)
       if (Status s = enter_ordered(*data_.keys[key], phases); !s.ok()) return s;
   // If no thread makes indexes unasked, no transaction has written yet.
   if (builds_later_) ordered_since_.store(slots_->advance(), std::memory_order_relaxed);

@@ -57,12 +57,12 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
     }
     if (!snapshot.sees(table_.rows().version(row))) continue;
     if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
-    if (entries.size() == kEntriesPerBatch) key_.add_existing_ordered(entries);
+    if (entries.size() == kEntriesPerBatch) key_.entries().add_existing_ordered(entries);
     met.clear();
-    key_.add_existing(
+    key_.entries().add_existing(
         row, key_.hash_of(row),
-        [&](std::uint32_t newer) {
-          return table_.index_build().leads_to(key_, newer, row, snapshot);
+        [&](std::uint32_t newer, std::uint32_t older) {
+          return table_.index_build().leads_to(key_, newer, older, snapshot);
         },
         [&](std::uint32_t other) { met.push_back(other); });
     if (met.empty()) continue;
@@ -75,7 +75,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
       }
     note_doubt(row);
   }
-  if (key_.is_ordered()) key_.add_existing_ordered(entries);
+  if (key_.is_ordered()) key_.entries().add_existing_ordered(entries);
   return {};
 }
 

@@ -83,7 +83,7 @@ std::span<const Value> RowReader::normalise(TransactionContext& context, const K
 Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
                             std::span<const Value> values) const {
   const KeyIndex& key = *data_.keys[key_index];
-  const bool is_deferred = build_.is_deferred() && key.deferred_rows() != nullptr;
+  const bool is_deferred = build_.is_deferred() && key.entries().deferred_rows() != nullptr;
   if (!key.is_unique())
     return Status(
         StatusCode::kInvalidArgument,
@@ -103,7 +103,7 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     return found;
   }
   const std::uint64_t hash = key.hash_of(wanted);
-  const bool is_whole = key.lookup_outside_runs(hash, context.scratch.candidates);
+  const bool is_whole = key.entries().lookup_outside_runs(hash, context.scratch.candidates);
   const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
   for (const std::uint32_t head : heads) data_.rows.prefetch(head);
   std::uint32_t row = kNoRow;
@@ -111,17 +111,18 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     row = visible_version(key, head, wanted, context.visibility);
     return row != kNoRow;
   };
-  if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
+  if (std::any_of(heads.begin(), heads.end(), is_found) ||
+      key.entries().any_in_runs(hash, is_found))
     return data_.make_row(row);
   if (__builtin_expect(is_deferred, 0)) row = find_deferred(context, key, wanted);
   if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
-  return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
+  return is_whole ? Status(StatusCode::kNotFound) : key.entries().damage();
 }
 
 // Finds a row that was not found in the index.
 std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyIndex& key,
                                        std::span<const Value> values) const {
-  static_cast<void>(key.lookup(values, context.scratch.candidates));
+  static_cast<void>(key.entries().lookup(values, context.scratch.candidates));
   for (const std::uint32_t head : context.scratch.candidates.view())
     if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
         row != kNoRow)
@@ -133,13 +134,13 @@ void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) c
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
   if (!key.needs_normalising()) {
-    key.prefetch(key.hash_of(values));
+    key.entries().prefetch(key.hash_of(values));
     return;
   }
   std::array<Value, kKeyColumnsMax> wanted;
   for (std::size_t i = 0; i < key.hashed_columns(); ++i)
     wanted[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
-  key.prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
+  key.entries().prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
 }
 
 Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
@@ -168,20 +169,21 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
     return {};
   }
   columns::Candidates candidates;
-  const bool is_deferred = key.deferred_rows() != nullptr;
-  const bool is_whole = key.lookup(wanted, candidates);
+  const bool is_deferred = key.entries().deferred_rows() != nullptr;
+  const bool is_whole = key.entries().lookup(wanted, candidates);
   for (const std::uint32_t head : candidates.view()) data_.rows.prefetch(head);
   // An old snapshot may be led from a newer version to one that also has an entry of its own: in a
   // run, which comes later, or in a hint index or among rows without an entry, in any order.
   std::vector<std::uint32_t> led_to;
-  const bool is_any_order = (key.has_hints() || is_deferred) && candidates.view().size() > 1;
+  const bool is_any_order =
+      (key.entries().finds_in_any_order() || is_deferred) && candidates.view().size() > 1;
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;
     if (is_any_order || (row != head && data_.runs.serves(row))) led_to.push_back(row);
     if (!visit(data_.make_row(row))) break;
   }
-  return is_whole ? Status() : key.hint_damage();
+  return is_whole ? Status() : key.entries().damage();
 }
 
 Status RowReader::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
@@ -239,14 +241,14 @@ Status RowReader::collect(std::size_t key_index, std::span<const Value> wanted,
     return {};
   }
   columns::Candidates heads;
-  const bool is_whole = key.lookup(wanted, heads);
+  const bool is_whole = key.entries().lookup(wanted, heads);
   for (const std::uint32_t head : heads.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, visibility);
     if (row == kNoRow || std::find(rows.begin(), rows.end(), row) != rows.end()) continue;
     rows.push_back(row);
     if (rows.size() >= rows_max) break;
   }
-  return is_whole || !rows.empty() ? Status() : key.hint_damage();
+  return is_whole || !rows.empty() ? Status() : key.entries().damage();
 }
 
 bool RowReader::is_key_twice(std::size_t key, std::span<const Value> values,

@@ -47,7 +47,7 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
   // One look-up for both snapshots: a transaction that commits below the later one has its entries
   // in place.
   columns::Candidates heads;
-  if (!key.lookup(wanted, heads)) return false;
+  if (!key.entries().lookup(wanted, heads)) return false;
   std::vector<std::uint32_t> then;
   std::vector<std::uint32_t> now;
   collect_hashed(key, wanted, heads, again.then, then);

@@ -136,7 +136,7 @@ void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) co
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
     hashes[i] = key.hash_of(row);
-    key.prefetch_for_edit(hashes[i]);
+    key.entries().prefetch_for_edit(hashes[i]);
   }
 }
 
@@ -152,13 +152,13 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
     bool is_first = false;
+    KeyEntries& entries = data_.keys[i]->entries();
     Status outcome;
     if (keeps) {
-      outcome = data_.keys[i]->replace(replaced, row, hashes[i], context_.visibility.own_tag(),
-                                       is_first, context_.unflushed, persister);
+      outcome = entries.replace(replaced, row, hashes[i], context_.visibility.own_tag(), is_first,
+                                context_.unflushed, persister);
     } else {
-      outcome =
-          data_.keys[i]->insert(row, hashes[i], context_.visibility, context_.unflushed, persister);
+      outcome = entries.insert(row, hashes[i], context_.visibility, context_.unflushed, persister);
     }
     if (!outcome.ok()) {
       undo_index_changes(first_change);
@@ -329,7 +329,7 @@ void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std
 void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
   constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
-    if (data_.keys[i]->has_hints()) dead.keep_hash(i, hashes[i]);
+    if (data_.keys[i]->entries().erases_by_hash()) dead.keep_hash(i, hashes[i]);
 }
 
 Status RowWriter::check_changes(const TableDefinition& now,
@@ -478,8 +478,8 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(row, locked); !s.ok()) return s;
   // A key may have been begun since the look above, and its index may have the row: another
-  // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
-  // the new version in the row's place. From here on no other transaction can enter the row.
+  // transaction updated the row and was undone (KeyEntries::undo_replace). This update must then
+  // put the new version in the row's place. From here on no other transaction can enter the row.
   if (const KeyMask now_kept = data_.keys.kept(); __builtin_expect(now_kept != kept, 0)) {
     kept = now_kept;
     hash_keys(row, kept, hashes);

@@ -109,8 +109,8 @@ Status RowWriter::check_keys_free(std::span<const Value> values) const {
       const std::uint16_t column = key->columns()[i];
       wanted[i] = columns::normalised(values[column], data_.columns[column]->type());
     }
-    if (Status s = key->check_free(std::span(wanted.data(), count), context_.visibility,
-                                   context_.scratch.candidates);
+    if (Status s = key->entries().check_free(std::span(wanted.data(), count), context_.visibility,
+                                             context_.scratch.candidates);
         !s.ok()) {
       if (s.code() == StatusCode::kConflict) context_.conflicts.add();
       return Status(s.code(),

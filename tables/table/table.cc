@@ -31,7 +31,7 @@ Status Table::load() {
   if (Status s = columns_.load(false); !s.ok()) return s;
   if (Status s = columns_.load_numbers(); !s.ok()) return s;
   for (KeyIndex* key : data_.keys)
-    if (Status s = key->load(); !s.ok()) return s;
+    if (Status s = key->entries().load(); !s.ok()) return s;
   if (Status s = data_.rows.load(); !s.ok()) return s;
   if (Status s = columns_.load_former_editions(); !s.ok()) return s;
   if (Status s = columns_.load(true); !s.ok()) return s;
@@ -54,7 +54,8 @@ void Table::load_what_is_whole(
                       data_.columns[columns_.numbered_column()]->name()),
           columns_.load_numbers());
   for (const auto& key : data_.keys)
-    if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
+    if (key->entries().is_in_pool())
+      visit(fmt::format("table {}, key {}", name(), key->name()), key->entries().load());
   const Status rows = data_.rows.load();
   visit(fmt::format("table {}, rows", name()), rows);
   if (rows.ok() && columns_.has_changes())

@@ -89,9 +89,7 @@ void TableColumns::take_names_over() {
 
 void TableColumns::begin_key(std::size_t place, const KeySchema& key) {
   data_.keys.begin_making(
-      place, std::make_unique<KeyIndex>(
-                 data_.pool, nullptr, data_.name(), data_.rows, data_.runs, place, data_.columns,
-                 key, positions_of(data_.schema(), key), KeyIndex::Origin::kAdded));
+      place, data_.make_key(place, key, kinds_of(key, kModeOfAddedKeys), KeyIndex::Origin::kAdded));
 }
 
 Status TableColumns::finish_key(std::size_t place, StoredSchema next) {
@@ -101,8 +99,9 @@ Status TableColumns::finish_key(std::size_t place, StoredSchema next) {
   if (Status s = alter(std::move(next)); !s.ok()) return s;
   const StoredSchema& stored = data_.definition().stored;  // has all that `next` left open
   const KeySchema& key = stored.schema.keys[place];
-  data_.runs.add_key(place, {key.unique, key.ordered, key.dropped, true}, stored.key_additions);
-  data_.keys[place]->finish();
+  data_.runs.add_key(place, KeyShape::of(kinds_of(key, kModeOfAddedKeys), key.dropped, true),
+                     stored.key_additions);
+  data_.keys[place]->entries().finish();
   data_.keys.finish_making(place);
   return {};
 }

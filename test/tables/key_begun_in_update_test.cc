@@ -104,7 +104,7 @@ TEST_CASE("an update removes its row from a key that was begun during it", "[eng
   notes.make_key();
   columns::Candidates found;
   const Value wanted = Value::int64(101);
-  CHECK(table.keys()[1]->lookup(std::span(&wanted, 1), found));
+  CHECK(table.keys()[1]->entries().lookup(std::span(&wanted, 1), found));
   CHECK(found.view().size() == 1);
   must(notes.database->verify({}));
   // Rows are reused, also that of the first version.

@@ -430,8 +430,8 @@ TEST_CASE("the table that is needed first gets its indexes first", "[engine]") {
   }
   const std::int64_t asked_at = table.index_build().asked_at();
   CHECK(asked_at != 0);
-  CHECK(table.keys()[0]->deferred_rows()->asked_at() != 0);
-  CHECK(table.keys()[1]->deferred_rows()->asked_at() == 0);
+  CHECK(table.keys()[0]->entries().deferred_rows()->asked_at() != 0);
+  CHECK(table.keys()[1]->entries().deferred_rows()->asked_at() == 0);
   {
     Transaction t = hotel.begin(AccessMode::kReadOnly);
     CHECK(is_there(hotel, t, 2));
@@ -439,7 +439,7 @@ TEST_CASE("the table that is needed first gets its indexes first", "[engine]") {
   CHECK(table.index_build().asked_at() == asked_at);
   hotel.make();
   CHECK(table.index_build().asked_at() == 0);
-  CHECK(table.keys()[0]->deferred_rows() == nullptr);
+  CHECK(table.keys()[0]->entries().deferred_rows() == nullptr);
 }
 
 }  // namespace flugs::test
