@@ -105,7 +105,7 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
       Status s;
       for (std::size_t i = first; s.ok() && i < std::min(first + kHintedPerTask, hinted.size());
            ++i)
-        s = dictionaries[hinted[i]]->recover(counts[hinted[i]], persister);
+        s = dictionaries[hinted[i]]->hints()->recover(counts[hinted[i]], persister);
       persister.fence("recover_dictionary/1");
       return s;
     });
@@ -129,11 +129,12 @@ Status enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::
   std::vector<std::function<Status()>> tasks;
   std::uint64_t entries = 0;
   for (columns::Dictionary* dictionary : dictionaries) {
-    if (!dictionary->has_hints_left()) continue;
-    entries += dictionary->count_unproven();
-    tasks.emplace_back([dictionary, &pool] {
+    columns::DictionaryHints* const hints = dictionary->hints();
+    if (hints == nullptr || !hints->has_left()) continue;
+    entries += hints->count_unproven();
+    tasks.emplace_back([hints, &pool] {
       pmem::Persister persister(pool.medium());
-      while (dictionary->enter_left_hints(persister)) {
+      while (hints->enter_left(persister)) {
       }
       return Status();
     });

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/shown.h"
 #include "base/types.h"
+#include "columns/cells/unflushed.h"
 
 namespace flugs::columns {
 
@@ -376,6 +377,11 @@ bool Column::fits(CellKind kind, std::uint8_t bits) const noexcept {
 void Column::release_all() {
   dictionary_.release_all();
   heap_.release_all();
+}
+
+void Column::add_pages(pmem::WarmList& pages) const {
+  dictionary_.add_pages(pages);
+  heap_.add_pages(pages);
 }
 
 }  // namespace flugs::columns

@@ -15,15 +15,19 @@
 #include "columns/cells/column_layout.h"
 #include "columns/cells/row_layout.h"
 #include "columns/cells/string_heap.h"
-#include "columns/cells/unflushed.h"
 #include "columns/dictionary/dictionary.h"
 #include "flugs/function_ref.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "pmem/pool/pool.h"
-#include "pmem/space/warm_list.h"
+
+namespace flugs::pmem {
+class WarmList;
+}
 
 namespace flugs::columns {
+
+class Unflushed;
 
 /// The longest text of a column.
 inline constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::max();
@@ -221,10 +225,7 @@ class Column {
   }
   void release_all();
   /// Opening: adds the pages of its dictionary and its texts.
-  void add_pages(pmem::WarmList& pages) const {
-    dictionary_.add_pages(pages);
-    heap_.add_pages(pages);
-  }
+  void add_pages(pmem::WarmList& pages) const;
 
  private:
   /// The edition of a cell; null: this one.

@@ -211,8 +211,9 @@ void PoolAudit::audit_dictionaries(Table& table) {
       audit_.damage(part, std::string(s.message()));
       return;
     }
-    if (dictionary.has_hints()) {
-      Status s = dictionary.recover(counts, persister);
+    columns::DictionaryHints* const hints = dictionary.hints();
+    if (hints != nullptr) {
+      Status s = hints->recover(counts, persister);
       persister.fence("recover_dictionary/1");
       if (!s.ok()) {
         audit_.damage(part, std::string(s.message()));
@@ -232,9 +233,9 @@ void PoolAudit::audit_dictionaries(Table& table) {
                                       pool_.path(), counts.dropped, counts.entries));
     // Entries are looked up only in a complete index.
     Status s = dictionary.finish_rebuild(counts);
-    while (dictionary.enter_left_hints(persister)) {
+    while (hints != nullptr && hints->enter_left(persister)) {
     }
-    if (s.ok()) s = dictionary.check_hints();
+    if (s.ok() && hints != nullptr) s = hints->check_index();
     if (s.ok()) s = dictionary.verify();
     audit_.note(part, s);
   });

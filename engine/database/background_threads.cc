@@ -89,7 +89,7 @@ void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> ta
 // With the hint keeper's thread: how far it may fall behind before writers must help it.
 std::uint32_t BackgroundThreads::hint_tail_max() const noexcept {
   constexpr std::uint32_t kBehindMax = 1u << 16;
-  return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;
+  return hint_keeper_ != nullptr ? kBehindMax : columns::DictionaryHints::kTailMax;
 }
 
 void BackgroundThreads::report(Statistics& statistics) const {

@@ -11,8 +11,8 @@ namespace flugs::engine {
 bool has_much_to_check(const TableData& data) noexcept {
   bool has_much = false;
   data.columns.for_each_used([&](columns::Column& column) {
-    const columns::Dictionary& dictionary = column.dictionary();
-    has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
+    const columns::DictionaryHints* hints = column.dictionary().hints();
+    has_much |= hints != nullptr && (hints->has_entries_to_check() || hints->has_much_to_check());
   });
   return has_much || std::any_of(data.keys.begin(), data.keys.end(), [](const auto& key) {
            return key->entries().has_much_to_check();
@@ -27,7 +27,8 @@ bool check_more_entries(const TableData& data, Mutex& build_mutex) {
   bool has_more = false;
   if (data.is_dropped()) return false;
   data.columns.for_each_used([&](columns::Column& column) {
-    if (!has_more) static_cast<void>(column.dictionary().check_entries(kAtATime, has_more));
+    columns::DictionaryHints* hints = column.dictionary().hints();
+    if (hints != nullptr && !has_more) static_cast<void>(hints->check_entries(kAtATime, has_more));
   });
   return has_more;
 }
@@ -44,8 +45,10 @@ Status check_hints(const TableData& data, Mutex& build_mutex) {
   };
   bool has_more = false;
   data.columns.for_each_used([&](columns::Column& column) {
-    note(column.dictionary().check_entries(1, has_more));
-    note(column.dictionary().check_hints());
+    columns::DictionaryHints* hints = column.dictionary().hints();
+    if (hints == nullptr) return;
+    note(hints->check_entries(1, has_more));
+    note(hints->check_index());
   });
   for (KeyIndex* key : data.keys) note(key->entries().check_unread());
   return first;
@@ -55,15 +58,16 @@ Status check_hints(const TableData& data, Mutex& build_mutex) {
 bool keep_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
                 std::uint32_t at_most) noexcept {
   bool has_more = false;
-  std::uint32_t left_at_most = columns::Dictionary::kHintsEnteredMax;
+  std::uint32_t left_at_most = columns::DictionaryHints::kEnteredMax;
   columns.for_each_used([&](columns::Column& column) {
-    columns::Dictionary& dictionary = column.dictionary();
-    const bool is_left = dictionary.has_hints_left();
+    columns::DictionaryHints* hints = column.dictionary().hints();
+    if (hints == nullptr) return;
+    const bool is_left = hints->has_left();
     if (is_left && left_at_most == 0) {
       has_more = true;
       return;
     }
-    const bool is_more = dictionary.keep_hints(persister, at_most, left_at_most);
+    const bool is_more = hints->keep(persister, at_most, left_at_most);
     if (is_left && is_more) left_at_most = 0;
     has_more |= is_more;
   });
@@ -74,14 +78,16 @@ bool enter_left_hints(const columns::ColumnArray& columns, pmem::Persister& pers
                       std::uint32_t at_most) noexcept {
   bool has_more = false;
   columns.for_each_used([&](columns::Column& column) {
-    has_more |= column.dictionary().enter_left_hints(persister, at_most);
+    columns::DictionaryHints* hints = column.dictionary().hints();
+    has_more |= hints != nullptr && hints->enter_left(persister, at_most);
   });
   return has_more;
 }
 
 void set_hint_tail_max(const columns::ColumnArray& columns, std::uint32_t entries) noexcept {
-  columns.for_each_used(
-      [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });
+  columns.for_each_used([&](columns::Column& column) {
+    if (column.dictionary().has_hints()) column.dictionary().hints()->set_tail_max(entries);
+  });
 }
 
 }  // namespace flugs::engine

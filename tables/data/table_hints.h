@@ -4,7 +4,7 @@
 
 #include "base/mutex.h"
 #include "columns/column/column_array.h"
-#include "columns/dictionary/dictionary.h"
+#include "columns/dictionary/dictionary_hints.h"
 #include "flugs/status.h"
 #include "pmem/medium/persist.h"
 
@@ -28,7 +28,7 @@ Status check_hints(const TableData& data, Mutex& build_mutex);
 // enter_left_hints, set_hint_tail_max).
 /// At most `at_most` of each; true: there are more.
 bool keep_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
-                std::uint32_t at_most = columns::Dictionary::kHintsKeptMax) noexcept;
+                std::uint32_t at_most = columns::DictionaryHints::kKeptMax) noexcept;
 bool enter_left_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
                       std::uint32_t at_most) noexcept;
 void set_hint_tail_max(const columns::ColumnArray& columns, std::uint32_t entries) noexcept;

@@ -195,7 +195,7 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
                               data_.name(), wanted.name));
   Status altered = alter(std::move(next), [&] {
     std::unique_ptr<columns::Column> kept = made.keep();
-    kept->dictionary().set_hint_tail_max(hint_tail_max);
+    if (kept->dictionary().has_hints()) kept->dictionary().hints()->set_tail_max(hint_tail_max);
     data_.constraints.add(RowConstraints::kAltered);
     change.add(data_.columns, std::move(kept));
   });

@@ -126,7 +126,7 @@ TEST_CASE("look-ups search entries whose hints opening left", "[columns]") {
     };
     std::string text;
     for (std::int64_t i = 0; i < kKept; ++i) code_of(column, value(i, text));
-    while (column->dictionary().keep_hints(column.persister())) {
+    while (column->dictionary().hints()->keep(column.persister())) {
     }
     for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, value(i, text));
     const std::uint32_t null = code_of(column, Value::null());
@@ -134,14 +134,14 @@ TEST_CASE("look-ups search entries whose hints opening left", "[columns]") {
     REQUIRE(column.reopen_unindexed().ok());
     REQUIRE(column.index().ok());
     CHECK(column.report().dictionary_entries == kAll - kKept + 1);
-    REQUIRE(column->dictionary().has_hints_left());
+    REQUIRE(column->dictionary().hints()->has_left());
     CHECK(column->dictionary().null_code() == null);
     CHECK(column->dictionary().find(value(kAll, text)) == columns::Dictionary::kNone);
     const std::uint32_t added = code_of(column, value(kAll, text));
     CHECK(added == null + 1);
     int calls = 0;
     for (bool are_left = true; are_left; ++calls) {
-      are_left = column->dictionary().has_hints_left();
+      are_left = column->dictionary().hints()->has_left();
       std::size_t wrong = 0;
       for (std::int64_t i = 0; i < kAll; ++i)
         wrong +=
@@ -152,14 +152,14 @@ TEST_CASE("look-ups search entries whose hints opening left", "[columns]") {
       CHECK(code_of(column, value(kAll, text)) == added);
       CHECK(code_of(column, Value::null()) == null);
       CHECK(column->dictionary().verify().ok());
-      column->dictionary().keep_hints(column.persister(), columns::Dictionary::kHintsKeptMax,
-                                      columns::Dictionary::kHintsEnteredMax);
+      column->dictionary().hints()->keep(column.persister(), columns::DictionaryHints::kKeptMax,
+                                         columns::DictionaryHints::kEnteredMax);
     }
-    CHECK(calls >= (kAll - kKept) / columns::Dictionary::kHintsEnteredMax);
+    CHECK(calls >= (kAll - kKept) / columns::DictionaryHints::kEnteredMax);
     // Now by their hints, which are durable.
     REQUIRE(column.reopen_unindexed().ok());
     REQUIRE(column.index().ok());
-    CHECK_FALSE(column->dictionary().has_hints_left());
+    CHECK_FALSE(column->dictionary().hints()->has_left());
     CHECK(column->dictionary().find(value(kAll - 1, text)) == kAll - 1);
     CHECK(column->dictionary().find(value(kAll, text)) == added);
   }
@@ -193,21 +193,21 @@ TEST_CASE("many values at once, some with hints that opening left", "[columns]")
 
 // There may be many, and a commit must be short; commits help only with newer entries.
 TEST_CASE("commits do not enter hints that opening left", "[columns]") {
-  constexpr std::int64_t kLeft = 3 * columns::Dictionary::kHintTailMax;
+  constexpr std::int64_t kLeft = 3 * columns::DictionaryHints::kTailMax;
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
   for (std::int64_t i = 0; i < kLeft; ++i) code_of(column, Value::int64(i));
   column.lose_hints(0);
   REQUIRE(column.reopen_unindexed().ok());
   REQUIRE(column.index().ok());
   std::int64_t next = kLeft;
-  for (; next < kLeft + columns::Dictionary::kHintTailMax; ++next) {
-    CHECK_FALSE(column->dictionary().wants_keeping());
+  for (; next < kLeft + columns::DictionaryHints::kTailMax; ++next) {
+    CHECK_FALSE(column->dictionary().hints()->wants_keeping());
     code_of(column, Value::int64(next));
   }
-  CHECK(column->dictionary().wants_keeping());
-  CHECK(column->dictionary().enter_left_hints(column.persister(), kLeft - 1));
-  CHECK_FALSE(column->dictionary().enter_left_hints(column.persister(), 1));
-  CHECK_FALSE(column->dictionary().has_hints_left());
+  CHECK(column->dictionary().hints()->wants_keeping());
+  CHECK(column->dictionary().hints()->enter_left(column.persister(), kLeft - 1));
+  CHECK_FALSE(column->dictionary().hints()->enter_left(column.persister(), 1));
+  CHECK_FALSE(column->dictionary().hints()->has_left());
   CHECK(column.hints()->durable_end == kLeft);
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") 
   constexpr std::int64_t kAll = 9000;
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
   for (std::int64_t i = 0; i < kKept; ++i) code_of(column, Value::int64(i));
-  while (column->dictionary().keep_hints(column.persister())) {
+  while (column->dictionary().hints()->keep(column.persister())) {
   }
   for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, Value::int64(i));
   column.lose_hints(kKept);
@@ -234,10 +234,10 @@ TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") 
   };
   CHECK(count_wrong() == 0);
   column.enter_hints();
-  CHECK_FALSE(column->dictionary().has_hints_left());
+  CHECK_FALSE(column->dictionary().hints()->has_left());
   CHECK(column.hints()->durable_end == kAll);
   CHECK(count_wrong() == 0);
-  CHECK(column->dictionary().check_hints().code() == StatusCode::kCorrupt);
+  CHECK(column->dictionary().hints()->check_index().code() == StatusCode::kCorrupt);
 }
 
 // A damaged index gets no more room: where its words are whole, a missing hint would go unnoticed.
@@ -246,7 +246,7 @@ TEST_CASE("hints stay left if a damaged index has no room for them", "[columns]"
   constexpr std::int64_t kAll = 9000;
   TestColumn column(column_schema(Type::kInt64), 2 * kColumnBytes, true);
   for (std::int64_t i = 0; i < kKept; ++i) code_of(column, Value::int64(i));
-  while (column->dictionary().keep_hints(column.persister())) {
+  while (column->dictionary().hints()->keep(column.persister())) {
   }
   for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, Value::int64(i));
   column.lose_hints(kKept);
@@ -262,7 +262,7 @@ TEST_CASE("hints stay left if a damaged index has no room for them", "[columns]"
   }
   CHECK(refused > 0);
   column.enter_hints();
-  CHECK(column->dictionary().has_hints_left());
+  CHECK(column->dictionary().hints()->has_left());
   std::size_t wrong = 0;
   for (std::int64_t i = 0; i < kAll; ++i)
     wrong += column->dictionary().find(Value::int64(i)) == i ? 0 : 1;

@@ -65,22 +65,22 @@ TEST_CASE("hints that opening left are made while values are added", "[concurren
     for (std::int64_t i = 0; i < kKept + kLeft; ++i) {
       REQUIRE(column.encode(value_of(type, i, text)).ok());
       if (i != kKept - 1) continue;
-      while (column->dictionary().keep_hints(column.persister())) {
+      while (column->dictionary().hints()->keep(column.persister())) {
       }
     }
     column.lose_hints(kKept);
     REQUIRE(column.reopen_unindexed().ok());
     REQUIRE(column.index().ok());
-    REQUIRE(column->dictionary().has_hints_left());
+    REQUIRE(column->dictionary().hints()->has_left());
     Complaint complaint;
     std::vector<std::thread> threads;
     for (std::uint64_t thread = 0; thread < 3; ++thread)
       threads.emplace_back([&, thread] { encode_some(column, ids, thread + 1, complaint); });
     threads.emplace_back([&] {
       pmem::Persister persister(column.pool().medium());
-      while (column->dictionary().has_hints_left()) {
-        column->dictionary().keep_hints(persister, columns::Dictionary::kHintsKeptMax,
-                                        columns::Dictionary::kHintsEnteredMax);
+      while (column->dictionary().hints()->has_left()) {
+        column->dictionary().hints()->keep(persister, columns::DictionaryHints::kKeptMax,
+                                           columns::DictionaryHints::kEnteredMax);
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
     });

@@ -100,7 +100,8 @@ class TestColumn {
   }
   /// Those that opening left.
   void enter_hints() {
-    while (column_->dictionary().enter_left_hints(*persister_)) {
+    columns::DictionaryHints* hints = column_->dictionary().hints();
+    while (hints != nullptr && hints->enter_left(*persister_)) {
     }
   }
 
