@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/elapsed.h"
+#include "columns/cells/unflushed.h"
 #include "pmem/space/extent_allocator.h"
 
 namespace flugs::engine {

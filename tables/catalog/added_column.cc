@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "columns/cells/unflushed.h"
 #include "columns/index/hint_index_layout.h"
 
 namespace flugs::engine {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "columns/cells/unflushed.h"
 #include "columns/dictionary/dictionary.h"
 #include "test/support/model_value.h"
 #include "test/support/test_column.h"

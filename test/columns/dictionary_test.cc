@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "columns/cells/unflushed.h"
 #include "test/support/model_value.h"
 #include "test/support/test_column.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "columns/cells/unflushed.h"
 #include "pmem/pool/found_words.h"
 #include "pmem/pool/pool.h"
 #include "test/support/random.h"

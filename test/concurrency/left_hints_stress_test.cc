@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/support/random.h"
+#include "columns/cells/unflushed.h"
 #include "test/support/complaint.h"
 #include "test/support/test_column.h"
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "columns/cells/unflushed.h"
 #include "columns/column/column.h"
 #include "recovery/rebuild_dictionaries.h"
 #include "test/support/test_column.h"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "columns/cells/unflushed.h"
 #include "columns/column/column.h"
 #include "columns/index/hint_index.h"
 #include "pmem/pool/pool.h"
