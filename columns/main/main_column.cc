@@ -65,23 +65,18 @@ MainColumnParts MainColumnParts::of(const MainColumnLayout& layout) noexcept {
 MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group,
                        TextMemory memory) noexcept
     : layout_(&layout),
-      base_(layout.base),
-      code_count_(layout.code_count),
+      domain_(layout, group + layout.parts_offset, memory),
       parts_bytes_(layout.parts_bytes),
-      memory_(memory),
       row_count_(layout.row_count),
       null_count_(layout.null_count),
-      run_count_(layout.run_count),
       code_bits_(layout.code_bits),
-      encoding_(static_cast<MainEncoding>(layout.encoding)),
-      type_(static_cast<Type>(layout.type)) {
+      encoding_(static_cast<MainEncoding>(layout.encoding)) {
   const MainColumnParts parts = MainColumnParts::of(layout);
   const std::byte* begin = group + layout.parts_offset;
-  if (layout.entry_count != 0) entries_ = begin + parts.entries;
-  if (run_count_ != 0) {
-    run_ends_ = reinterpret_cast<const std::uint32_t*>(begin + parts.run_ends);
-    run_starts_ = reinterpret_cast<const std::uint32_t*>(begin + parts.run_starts);
-  }
+  if (layout.run_count != 0)
+    runs_ = {reinterpret_cast<const std::uint32_t*>(begin + parts.run_ends),
+             reinterpret_cast<const std::uint32_t*>(begin + parts.run_starts), layout.run_count,
+             layout.row_count};
   if (code_bits_ != 0) codes_ = reinterpret_cast<const std::uint64_t*>(begin + parts.codes);
   if (encoding_ == MainEncoding::kPlain && is_text()) cells_ = begin + parts.cells;
   if (encoding_ == MainEncoding::kPlain && !is_text() && null_count_ != 0)
@@ -90,65 +85,30 @@ MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group,
 
 Value MainColumn::bound(const std::uint64_t* words) const noexcept {
   if (null_count_ == row_count_) return Value::null();
-  if (is_text()) return Value::from_bytes(type_, view(reinterpret_cast<const std::byte*>(words)));
-  return Value::from_raw(type_, static_cast<std::int64_t>(words[0]));
+  if (is_text())
+    return Value::from_bytes(type(), domain_.text_at(reinterpret_cast<const std::byte*>(words)));
+  return Value::from_raw(type(), static_cast<std::int64_t>(words[0]));
 }
 
 Value MainColumn::value(std::uint32_t row) const noexcept {
-  if (code_count_ != 0) return entry_value(code(row));
+  if (code_count() != 0) return entry_value(code(row));
   if (is_null(row)) return Value::null();
-  return is_text() ? Value::from_bytes(type_, text(row)) : Value::from_raw(type_, integer(row));
+  return is_text() ? Value::from_bytes(type(), text(row)) : Value::from_raw(type(), integer(row));
 }
 
-Value MainColumn::entry_value(std::uint64_t code) const noexcept {
-  if (entry_is_null(code)) return Value::null();
-  return is_text() ? Value::from_bytes(type_, entry_text(code))
-                   : Value::from_raw(type_, entry_integer(code));
-}
-
-bool MainColumn::has_codes_of(const MainColumn& other) const noexcept {
-  if (code_count_ == 0 || code_count_ != other.code_count_ || type_ != other.type_) return false;
-  if (has_nulls() != other.has_nulls() || has_entries() != other.has_entries()) return false;
-  // Texts out of line are equal where they are the same bytes of the pool.
-  if (has_entries())
-    return std::memcmp(entries_, other.entries_, code_count_ * (is_text() ? 16 : 8)) == 0;
-  return base_ == other.base_ && std::equal(layout_->min, layout_->min + 2, other.layout_->min);
-}
-
-std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
-  FLUGS_DCHECK(run_count_ != 0 && row < row_count_);
-  const std::uint32_t step = row >> MainColumnLayout::kRowsPerRunStartLog2;
-  const std::uint32_t last_step = (row_count_ - 1) >> MainColumnLayout::kRowsPerRunStartLog2;
-  const std::uint32_t last = run_count_ - 1;
-  const std::uint32_t low = std::min(run_starts_[step], last);
-  const std::uint32_t high = step < last_step ? std::min(run_starts_[step + 1], last) : last;
-  // Halves the candidate runs, without a branch that could be mispredicted.
-  const std::uint32_t* begin = run_ends_ + low;
-  std::uint32_t count = high > low ? high - low : 0;
-  while (count > 1) {
-    const std::uint32_t half = count / 2;
-    begin += std::size_t{half} * static_cast<std::size_t>(begin[half - 1] <= row);
-    count -= half;
-  }
-  if (count == 1 && *begin <= row) ++begin;
-  return static_cast<std::uint32_t>(begin - run_ends_);
-}
-
-std::uint32_t MainColumn::end_of(std::uint32_t run, std::uint32_t row) const noexcept {
-  return run + 1 < run_count_ ? std::max(run_ends_[run], row + 1) : row_count_;
-}
+Value MainColumn::entry_value(std::uint64_t code) const noexcept { return domain_.value(code); }
 
 void MainColumn::codes(std::uint32_t first, std::uint32_t count, std::uint32_t* out) const {
-  FLUGS_CHECK(code_count_ != 0 && code_count_ <= (std::uint64_t{1} << 32));
+  FLUGS_CHECK(code_count() != 0 && code_count() <= (std::uint64_t{1} << 32));
   FLUGS_CHECK(first <= row_count_ && count <= row_count_ - first);
   if (encoding_ == MainEncoding::kConstant) {
     std::fill_n(out, count, 0);
-  } else if (run_count_ != 0) {
+  } else if (!runs_.empty()) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
       std::fill_n(out + (from - first), rows, static_cast<std::uint32_t>(code));
     });
   } else {
-    const auto limit = static_cast<std::uint32_t>(code_count_ - 1);
+    const auto limit = static_cast<std::uint32_t>(code_count() - 1);
     unpack_rows(first, count, out, [&](std::size_t block, std::size_t blocks, std::uint32_t* at) {
       kernels().codes(packed(), block, blocks, limit, at);
     });
@@ -158,7 +118,7 @@ void MainColumn::codes(std::uint32_t first, std::uint32_t count, std::uint32_t* 
 void MainColumn::stored_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
                              std::int64_t* out) const {
   FLUGS_CHECK(code_bits_ != 0 && first <= row_count_ && count <= row_count_ - first);
-  if (run_count_ != 0) {
+  if (!runs_.empty()) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
       std::fill_n(out + (from - first), rows, static_cast<std::int64_t>(code + addend));
     });
@@ -170,19 +130,20 @@ void MainColumn::stored_plus(std::uint32_t first, std::uint32_t count, std::uint
 }
 
 void MainColumn::values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const {
-  FLUGS_DCHECK(run_count_ == 0 && encoding_ != MainEncoding::kConstant);
-  if (entries_ != nullptr) {
-    kernels().decode(packed(), first, count, reinterpret_cast<const std::int64_t*>(entries_),
-                     static_cast<std::uint32_t>(code_count_ - 1), out);
+  FLUGS_DCHECK(runs_.empty() && encoding_ != MainEncoding::kConstant);
+  if (has_entries()) {
+    kernels().decode(packed(), first, count,
+                     reinterpret_cast<const std::int64_t*>(domain_.entries()),
+                     static_cast<std::uint32_t>(code_count() - 1), out);
     return;
   }
   if (encoding_ == MainEncoding::kPlain) {
     std::memcpy(out, codes_ + first * 64, count * 64 * 8);
-    for (std::size_t i = 0; type_ == Type::kDouble && i < count * 64; ++i)
+    for (std::size_t i = 0; type() == Type::kDouble && i < count * 64; ++i)
       out[i] = ordered_double(out[i]);
     return;
   }
-  kernels().values(packed(), first, count, base_, out);
+  kernels().values(packed(), first, count, domain_.base(), out);
   if (!has_nulls()) return;
   constexpr std::size_t kStep = 64;
   std::uint64_t nulls[kStep];
@@ -198,7 +159,7 @@ void MainColumn::integers(std::uint32_t first, std::uint32_t count, std::int64_t
   FLUGS_CHECK(!is_text() && first <= row_count_ && count <= row_count_ - first);
   if (encoding_ == MainEncoding::kConstant) {
     std::fill_n(out, count, entry_integer(0));
-  } else if (run_count_ != 0) {
+  } else if (!runs_.empty()) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
       std::fill_n(out + (from - first), rows, entry_integer(code));
     });
@@ -214,7 +175,8 @@ void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_vie
                        std::uint64_t* nulls) const {
   FLUGS_CHECK(is_text() && first <= row_count_ && count <= row_count_ - first);
   if (encoding_ == MainEncoding::kPlain) {
-    for (std::uint32_t i = 0; i < count; ++i) out[i] = view(cells_ + (std::size_t{first} + i) * 16);
+    for (std::uint32_t i = 0; i < count; ++i)
+      out[i] = domain_.text_at(cells_ + (std::size_t{first} + i) * 16);
   } else {
     std::uint32_t buffer[256];
     for (std::uint32_t done = 0; done < count;) {
@@ -227,9 +189,8 @@ void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_vie
   if (nulls != nullptr) null_bits(first, count, nulls);
 }
 
-// For whole blocks; bits behind the last row may be set. Not for run-length encoding.
 void MainColumn::null_words(std::size_t first, std::size_t count, std::uint64_t* out) const {
-  FLUGS_DCHECK(run_count_ == 0);
+  FLUGS_DCHECK(runs_.empty());
   if (null_bits_ != nullptr) {
     std::copy_n(null_bits_ + first, count, out);
   } else if (cells_ != nullptr) {
@@ -252,10 +213,10 @@ std::uint64_t MainColumn::long_text_bytes() const noexcept {
   const auto add = [&](std::string_view text) {
     if (text.size() > text_cell::kInlineBytesMax) bytes += text.size();
   };
-  if (code_count_ == 0) {
+  if (code_count() == 0) {
     for (std::uint32_t row = 0; row < row_count_; ++row) add(text(row));
   } else {
-    for (std::uint64_t code = 0; code < code_count_; ++code) add(entry_text(code));
+    for (std::uint64_t code = 0; code < code_count(); ++code) add(entry_text(code));
   }
   return bytes;
 }
@@ -265,7 +226,7 @@ void MainColumn::null_bits(std::uint32_t first, std::uint32_t count, std::uint64
   const std::size_t words = (std::size_t{count} + 63) / 64;
   std::fill_n(nulls, words, 0);
   if (!has_nulls() || count == 0) return;
-  if (run_count_ != 0) {
+  if (!runs_.empty()) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
       if (code == 0) set_bits(nulls, from - first, rows);
     });

@@ -11,7 +11,9 @@
 #include "base/check.h"
 #include "columns/cells/cell.h"
 #include "columns/main/main_column_layout.h"
+#include "columns/main/main_domain.h"
 #include "columns/main/main_kernels.h"
+#include "columns/main/main_runs.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
 
@@ -100,9 +102,9 @@ class MainColumn {
   /// `layout` has passed `check`, and must stay in place.
   MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory) noexcept;
 
-  Type type() const noexcept { return type_; }
+  Type type() const noexcept { return domain_.type(); }
   MainEncoding encoding() const noexcept { return encoding_; }
-  bool is_text() const noexcept { return is_text_type(type_); }
+  bool is_text() const noexcept { return is_text_type(type()); }
   /// Bits of a code; 0 without codes.
   unsigned code_bits() const noexcept { return code_bits_; }
   std::uint32_t row_count() const noexcept { return row_count_; }
@@ -118,47 +120,43 @@ class MainColumn {
   bool is_null(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_);
     if (!has_nulls()) return false;
-    return code_count_ != 0 ? code(row) == 0 : is_plain_null(row);
+    return code_count() != 0 ? code(row) == 0 : is_plain_null(row);
   }
   std::int64_t integer(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_ && !is_text());
-    if (code_count_ != 0) return entry_integer(code(row));
+    if (code_count() != 0) return entry_integer(code(row));
     const auto payload =
         static_cast<std::int64_t>(records_ != nullptr ? record_field(row) : codes_[row]);
-    return type_ == Type::kDouble ? ordered_double(payload) : payload;
+    return type() == Type::kDouble ? ordered_double(payload) : payload;
   }
   std::string_view text(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_ && is_text());
-    return code_count_ != 0 ? entry_text(code(row)) : view(cells_ + std::size_t{row} * 16);
+    return code_count() != 0 ? entry_text(code(row))
+                             : domain_.text_at(cells_ + std::size_t{row} * 16);
   }
   Value value(std::uint32_t row) const noexcept;
 
   // Codes and their values; only if code_count() is not 0.
-  std::uint64_t code_count() const noexcept { return code_count_; }
+  std::uint64_t code_count() const noexcept { return domain_.count(); }
   /// Whether the domain is dense: codes are ranks in the group's values.
-  bool has_entries() const noexcept { return entries_ != nullptr; }
+  bool has_entries() const noexcept { return domain_.has_entries(); }
   std::uint64_t code(std::uint32_t row) const noexcept {
-    FLUGS_DCHECK(row < row_count_ && code_count_ != 0);
-    if (records_ != nullptr) return std::min(record_field(row), code_count_ - 1);
-    if (run_count_ != 0) row = run_of(row);
-    return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count_ - 1);
+    FLUGS_DCHECK(row < row_count_ && code_count() != 0);
+    if (records_ != nullptr) return std::min(record_field(row), code_count() - 1);
+    if (!runs_.empty()) row = runs_.of(row);
+    return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count() - 1);
   }
-  bool entry_is_null(std::uint64_t code) const noexcept { return code == 0 && has_nulls(); }
-  std::int64_t entry_integer(std::uint64_t code) const noexcept {
-    FLUGS_DCHECK(code < code_count_ && !is_text());
-    if (entries_ != nullptr) return integer_at(entries_ + code * 8);
-    return entry_is_null(code) ? 0 : static_cast<std::int64_t>(base_ + code);
-  }
-  std::string_view entry_text(std::uint64_t code) const noexcept {
-    FLUGS_DCHECK(code < code_count_ && is_text());
-    if (entries_ != nullptr) return view(entries_ + code * 16);
-    return view(reinterpret_cast<const std::byte*>(layout_->min));
-  }
+  bool entry_is_null(std::uint64_t code) const noexcept { return domain_.is_null(code); }
+  std::int64_t entry_integer(std::uint64_t code) const noexcept { return domain_.integer(code); }
+  std::string_view entry_text(std::uint64_t code) const noexcept { return domain_.text(code); }
   Value entry_value(std::uint64_t code) const noexcept;
+  const MainDomain& domain() const noexcept { return domain_; }
   /// Bytes of the texts that are not in their cells; each counts as often as a cell refers to it.
   std::uint64_t long_text_bytes() const noexcept;
   /// Whether each code has the same value in both columns.
-  bool has_codes_of(const MainColumn& other) const noexcept;
+  bool has_codes_of(const MainColumn& other) const noexcept {
+    return domain_.is_same_as(other.domain_);
+  }
   /// The code of a value, if the value may occur in the group; always if a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
 
@@ -178,10 +176,25 @@ class MainColumn {
 
   // For decoders of the group's records.
   std::uint64_t code_mask() const noexcept { return code_bits_ == 0 ? 0 : packed().mask(); }
-  std::uint64_t base() const noexcept { return base_; }
-  const std::byte* entries() const noexcept { return entries_; }
   /// Cells of plain text; else null.
   const std::byte* cells() const noexcept { return cells_; }
+
+  // For kernels and whole blocks of 64 rows.
+  PackedCodes packed() const noexcept { return {codes_, code_bits_}; }
+  const MainRuns& runs() const noexcept { return runs_; }
+  /// Calls `rows(first, count, code)` for the parts of runs in [first, first + count).
+  template <typename Rows>
+  void for_runs(std::uint32_t first, std::uint32_t count, const Rows& rows) const {
+    runs_.for_parts(first, count, [&](std::uint32_t from, std::uint32_t part, std::uint32_t run) {
+      rows(from, part, std::min(packed()[run], code_count() - 1));
+    });
+  }
+  /// Payloads; 0 for NULL. Neither for run-length encoding nor for a constant.
+  void values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const;
+  /// A word of NULLs per block; bits behind the last row may be set. Not for run-length encoding.
+  void null_words(std::size_t first, std::size_t count, std::uint64_t* out) const;
+  /// Plain payloads with NULLs: a word per block; else null.
+  const std::uint64_t* plain_null_words() const noexcept { return null_bits_; }
 
   // The group's records (MainRecords): another place to read single rows from.
   /// From now on `code`, and all that calls it, reads a field of the records. For row 0 the field
@@ -228,82 +241,31 @@ class MainColumn {
                         const std::uint64_t* mask = nullptr) const;
 
  private:
-  friend class MainColumnAuditor;
   // A plain cell with this tag holds no text.
   static_assert(MainColumnLayout::kNullTag > text_cell::kInlineBytesMax &&
                 MainColumnLayout::kNullTag != text_cell::kOutOfLine);
 
-  PackedCodes packed() const noexcept { return {codes_, code_bits_}; }
-  std::string_view view(const std::byte* cell) const noexcept {
-    return text_cell::view(cell, memory_.base, memory_.bytes);
-  }
-  static std::int64_t integer_at(const std::byte* at) noexcept {
-    std::int64_t payload = 0;
-    std::memcpy(&payload, at, 8);
-    return payload;
-  }
   bool is_plain_null(std::uint32_t row) const noexcept {
     return cells_ != nullptr
                ? cells_[std::size_t{row} * 16 + 15] == std::byte{MainColumnLayout::kNullTag}
                : ((null_bits_[row / 64] >> (row % 64)) & 1) != 0;
   }
   Value bound(const std::uint64_t* words) const noexcept;
-  std::uint32_t run_of(std::uint32_t row) const noexcept;
-  // The end of the run of `row`; behind `row` even if the run is damaged.
-  std::uint32_t end_of(std::uint32_t run, std::uint32_t row) const noexcept;
-  // Calls `rows(first, count, code)` for the parts of runs in [first, first + count).
-  template <typename Rows>
-  void for_runs(std::uint32_t first, std::uint32_t count, const Rows& rows) const {
-    const std::uint32_t end = first + count;
-    for (std::uint32_t run = count != 0 ? run_of(first) : 0; first < end; ++run) {
-      const std::uint32_t run_end = std::min(end_of(run, first), end);
-      rows(first, run_end - first, std::min(packed()[run], code_count_ - 1));
-      first = run_end;
-    }
-  }
-  std::int64_t ordered(const Value& value) const noexcept;
-  // The first code whose value is not less than the ordered payload, or greater if `above`.
-  std::uint64_t code_bound(std::int64_t payload, bool above) const noexcept;
-  std::uint64_t code_bound(std::string_view text, bool above) const noexcept;
-  MainRange integers_within(const ValueBounds& bounds) const noexcept;
-  MainRange texts_within(const ValueBounds& bounds) const noexcept;
-  void values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const;
-  void null_words(std::size_t first, std::size_t count, std::uint64_t* out) const;
-  void filter_runs(std::uint32_t first, std::uint32_t count, const MainRange& range,
-                   std::uint64_t* mask) const;
-  void filter_cells(std::uint32_t first, std::uint32_t count, const MainRange& range,
-                    std::uint64_t* mask) const;
-  void filter_blocks(std::size_t first, std::size_t count, const MainRange& range,
-                     std::uint64_t* mask) const;
-  MainSum sum_blocks(std::size_t first, std::size_t count, const std::uint64_t* mask) const;
-  MainSum sum_runs(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask) const;
-  CodeExtremes extremes_of_blocks(std::size_t first, std::size_t count,
-                                  const std::uint64_t* mask) const;
-  CodeExtremes extremes_of_runs(std::uint32_t first, std::uint32_t count,
-                                const std::uint64_t* mask) const;
-  MainExtremes extremes_of_cells(std::uint32_t first, std::uint32_t count,
-                                 const std::uint64_t* mask) const;
 
   const MainColumnLayout* layout_;
   const std::uint64_t* codes_ = nullptr;  // or plain payloads
-  const std::byte* entries_ = nullptr;
-  const std::uint32_t* run_ends_ = nullptr;
-  const std::uint32_t* run_starts_ = nullptr;
   const std::byte* cells_ = nullptr;
   const std::uint64_t* null_bits_ = nullptr;
   const std::byte* records_ = nullptr;  // null: single rows are read from the codes
-  std::uint64_t base_ = 0;
-  std::uint64_t code_count_ = 0;
+  MainRuns runs_;
+  MainDomain domain_;
   std::uint64_t parts_bytes_ = 0;
-  TextMemory memory_;
   std::uint32_t row_count_ = 0;
   std::uint32_t null_count_ = 0;
-  std::uint32_t run_count_ = 0;
   std::uint32_t record_stride_ = 0;
   std::uint8_t record_shift_ = 0;
   std::uint8_t code_bits_ = 0;
   MainEncoding encoding_ = MainEncoding::kConstant;
-  Type type_ = Type::kInt64;
 };
 
 }  // namespace flugs::columns

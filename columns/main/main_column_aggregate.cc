@@ -29,6 +29,102 @@ MainSum sum_of_payloads(PackedCodes payloads, std::size_t first, std::size_t cou
   return sum;
 }
 
+MainSum sum_runs(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                 const std::uint64_t* mask) {
+  MainSum total;
+  column.for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
+    if (column.entry_is_null(code)) return;
+    const std::size_t selected = count_bits(mask, from - first, rows);
+    total.count += selected;
+    total.sum += Int128{column.entry_integer(code)} * static_cast<Int128>(selected);
+  });
+  return total;
+}
+
+MainSum sum_blocks(const MainColumn& column, std::size_t first, std::size_t count,
+                   const std::uint64_t* mask) {
+  if (column.encoding() == MainEncoding::kPacked) {
+    const CodeSum found = kernels().sum(column.packed(), first, count, 0, column.has_nulls(), mask);
+    MainSum sum;
+    sum.count = column.has_nulls() ? found.not_zero : count_bits(mask, 0, count * 64);
+    const Int128 base = Int128{column.min().raw()} - (column.has_nulls() ? 1 : 0);
+    sum.sum = static_cast<Int128>(found.sum) + base * static_cast<Int128>(sum.count);
+    return sum;
+  }
+  if (column.encoding() == MainEncoding::kPlain && !column.has_nulls() &&
+      column.type() != Type::kDouble)
+    return sum_of_payloads(column.packed(), first, count, mask);
+  MainSum total;
+  std::uint64_t values[kStepBlocks];
+  std::uint64_t nulls[kStepBlocks];
+  alignas(64) std::uint64_t payloads[kStepBlocks * 64 + 8];  // kernels may read 64 bytes more
+  for (std::size_t done = 0; done < count; done += kStepBlocks) {
+    const std::size_t blocks = std::min(kStepBlocks, count - done);
+    const std::uint64_t* wanted = mask != nullptr ? mask + done : nullptr;
+    if (column.has_nulls()) {
+      column.null_words(first + done, blocks, nulls);
+      mask_values(wanted, nulls, blocks, values);
+      wanted = values;
+    }
+    column.values_of_blocks(first + done, blocks, reinterpret_cast<std::int64_t*>(payloads));
+    const MainSum part = sum_of_payloads({payloads, 64}, 0, blocks, wanted);
+    total.sum += part.sum;
+    total.count += part.count;
+  }
+  return total;
+}
+
+CodeExtremes extremes_of_runs(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                              const std::uint64_t* mask) {
+  CodeExtremes found;
+  column.for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
+    if (column.entry_is_null(code) || count_bits(mask, from - first, rows) == 0) return;
+    found.min = std::min(found.min, code);
+    found.max = std::max(found.max, code);
+  });
+  return found;
+}
+
+// Codes; for plain payloads their distance from the least one.
+CodeExtremes extremes_of_blocks(const MainColumn& column, std::size_t first, std::size_t count,
+                                const std::uint64_t* mask) {
+  if (column.encoding() != MainEncoding::kPlain) {
+    const std::uint64_t skipped = column.has_nulls() ? 1 : 0;
+    CodeExtremes found = kernels().extremes(column.packed(), first, count, skipped, 0, mask);
+    if (found.min <= found.max) found.min += skipped;
+    return found;
+  }
+  const auto least = static_cast<std::uint64_t>(kOrderOrigin);
+  if (!column.has_nulls())
+    return kernels().extremes(column.packed(), first, count, least, least, mask);
+  CodeExtremes found;
+  std::uint64_t values[64];
+  for (std::size_t done = 0; done < count; done += 64) {
+    const std::size_t blocks = std::min<std::size_t>(64, count - done);
+    mask_values(mask != nullptr ? mask + done : nullptr, column.plain_null_words() + first + done,
+                blocks, values);
+    const CodeExtremes part =
+        kernels().extremes(column.packed(), first + done, blocks, least, least, values);
+    if (part.min > part.max) continue;
+    found.min = std::min(found.min, part.min);
+    found.max = std::max(found.max, part.max);
+  }
+  return found;
+}
+
+MainExtremes extremes_of_cells(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                               const std::uint64_t* mask) {
+  MainExtremes found;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (mask != nullptr && ((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
+    if (column.is_null(first + i)) continue;
+    const Value value = Value::from_bytes(column.type(), column.text(first + i));
+    if (found.min.is_null() || value.as_string() < found.min.as_string()) found.min = value;
+    if (found.max.is_null() || value.as_string() > found.max.as_string()) found.max = value;
+  }
+  return found;
+}
+
 }  // namespace
 
 MainSum MainColumn::sum(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask) const {
@@ -40,63 +136,19 @@ MainSum MainColumn::sum(std::uint32_t first, std::uint32_t count, const std::uin
     total.sum = Int128{entry_integer(0)} * static_cast<Int128>(total.count);
     return total;
   }
-  if (run_count_ != 0) return sum_runs(first, count, mask);
+  if (!runs_.empty()) return sum_runs(*this, first, count, mask);
   for_blocks(first, count, mask,
              [&](std::size_t block, std::size_t blocks, const std::uint64_t* wanted) {
-               const MainSum part = sum_blocks(block, blocks, wanted);
+               const MainSum part = sum_blocks(*this, block, blocks, wanted);
                total.sum += part.sum;
                total.count += part.count;
              });
   return total;
 }
 
-MainSum MainColumn::sum_runs(std::uint32_t first, std::uint32_t count,
-                             const std::uint64_t* mask) const {
-  MainSum total;
-  for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
-    if (entry_is_null(code)) return;
-    const std::size_t selected = count_bits(mask, from - first, rows);
-    total.count += selected;
-    total.sum += Int128{entry_integer(code)} * static_cast<Int128>(selected);
-  });
-  return total;
-}
-
-MainSum MainColumn::sum_blocks(std::size_t first, std::size_t count,
-                               const std::uint64_t* mask) const {
-  if (encoding_ == MainEncoding::kPacked) {
-    const CodeSum found = kernels().sum(packed(), first, count, 0, has_nulls(), mask);
-    MainSum sum;
-    sum.count = has_nulls() ? found.not_zero : count_bits(mask, 0, count * 64);
-    const Int128 base = Int128{static_cast<std::int64_t>(layout_->min[0])} - (has_nulls() ? 1 : 0);
-    sum.sum = static_cast<Int128>(found.sum) + base * static_cast<Int128>(sum.count);
-    return sum;
-  }
-  if (encoding_ == MainEncoding::kPlain && !has_nulls() && type_ != Type::kDouble)
-    return sum_of_payloads(packed(), first, count, mask);
-  MainSum total;
-  std::uint64_t values[kStepBlocks];
-  std::uint64_t nulls[kStepBlocks];
-  alignas(64) std::uint64_t payloads[kStepBlocks * 64 + 8];  // kernels may read 64 bytes more
-  for (std::size_t done = 0; done < count; done += kStepBlocks) {
-    const std::size_t blocks = std::min(kStepBlocks, count - done);
-    const std::uint64_t* wanted = mask != nullptr ? mask + done : nullptr;
-    if (has_nulls()) {
-      null_words(first + done, blocks, nulls);
-      mask_values(wanted, nulls, blocks, values);
-      wanted = values;
-    }
-    values_of_blocks(first + done, blocks, reinterpret_cast<std::int64_t*>(payloads));
-    const MainSum part = sum_of_payloads({payloads, 64}, 0, blocks, wanted);
-    total.sum += part.sum;
-    total.count += part.count;
-  }
-  return total;
-}
-
 MainRealSum MainColumn::real_sum(std::uint32_t first, std::uint32_t count,
                                  const std::uint64_t* mask) const {
-  FLUGS_CHECK(type_ == Type::kDouble && first % 64 == 0 && first <= row_count_ &&
+  FLUGS_CHECK(type() == Type::kDouble && first % 64 == 0 && first <= row_count_ &&
               count <= row_count_ - first);
   constexpr std::uint32_t kStep = kStepBlocks * 64;
   constexpr std::size_t kLanes = 8;
@@ -129,79 +181,30 @@ MainExtremes MainColumn::extremes(std::uint32_t first, std::uint32_t count,
   if (mask == nullptr && count == row_count_) return {min(), max()};
   if (encoding_ == MainEncoding::kConstant)
     return count_bits(mask, 0, count) != 0 ? MainExtremes{min(), max()} : MainExtremes{};
-  if (cells_ != nullptr) return extremes_of_cells(first, count, mask);
+  if (cells_ != nullptr) return extremes_of_cells(*this, first, count, mask);
   CodeExtremes found;
   const auto note = [&](const CodeExtremes& part) {
     if (part.min > part.max) return;
     found.min = std::min(found.min, part.min);
     found.max = std::max(found.max, part.max);
   };
-  if (run_count_ != 0) {
-    note(extremes_of_runs(first, count, mask));
+  if (!runs_.empty()) {
+    note(extremes_of_runs(*this, first, count, mask));
   } else {
     for_blocks(first, count, mask,
                [&](std::size_t block, std::size_t blocks, const std::uint64_t* wanted) {
-                 note(extremes_of_blocks(block, blocks, wanted));
+                 note(extremes_of_blocks(*this, block, blocks, wanted));
                });
   }
   if (found.min > found.max) return {};
   if (encoding_ != MainEncoding::kPlain)
-    return {entry_value(std::min(found.min, code_count_ - 1)),
-            entry_value(std::min(found.max, code_count_ - 1))};
+    return {entry_value(std::min(found.min, code_count() - 1)),
+            entry_value(std::min(found.max, code_count() - 1))};
   const auto payload = [&](std::uint64_t x) {
     const auto raw = static_cast<std::int64_t>(x + static_cast<std::uint64_t>(kOrderOrigin));
-    return Value::from_raw(type_, type_ == Type::kDouble ? ordered_double(raw) : raw);
+    return Value::from_raw(type(), type() == Type::kDouble ? ordered_double(raw) : raw);
   };
   return {payload(found.min), payload(found.max)};
-}
-
-CodeExtremes MainColumn::extremes_of_runs(std::uint32_t first, std::uint32_t count,
-                                          const std::uint64_t* mask) const {
-  CodeExtremes found;
-  for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
-    if (entry_is_null(code) || count_bits(mask, from - first, rows) == 0) return;
-    found.min = std::min(found.min, code);
-    found.max = std::max(found.max, code);
-  });
-  return found;
-}
-
-// Codes; for plain payloads their distance from the least one.
-CodeExtremes MainColumn::extremes_of_blocks(std::size_t first, std::size_t count,
-                                            const std::uint64_t* mask) const {
-  if (encoding_ != MainEncoding::kPlain) {
-    const std::uint64_t skipped = has_nulls() ? 1 : 0;
-    CodeExtremes found = kernels().extremes(packed(), first, count, skipped, 0, mask);
-    if (found.min <= found.max) found.min += skipped;
-    return found;
-  }
-  const auto least = static_cast<std::uint64_t>(kOrderOrigin);
-  if (!has_nulls()) return kernels().extremes(packed(), first, count, least, least, mask);
-  CodeExtremes found;
-  std::uint64_t values[64];
-  for (std::size_t done = 0; done < count; done += 64) {
-    const std::size_t blocks = std::min<std::size_t>(64, count - done);
-    mask_values(mask != nullptr ? mask + done : nullptr, null_bits_ + first + done, blocks, values);
-    const CodeExtremes part =
-        kernels().extremes(packed(), first + done, blocks, least, least, values);
-    if (part.min > part.max) continue;
-    found.min = std::min(found.min, part.min);
-    found.max = std::max(found.max, part.max);
-  }
-  return found;
-}
-
-MainExtremes MainColumn::extremes_of_cells(std::uint32_t first, std::uint32_t count,
-                                           const std::uint64_t* mask) const {
-  MainExtremes found;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (mask != nullptr && ((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
-    if (is_null(first + i)) continue;
-    const Value value = Value::from_bytes(type_, text(first + i));
-    if (found.min.is_null() || value.as_string() < found.min.as_string()) found.min = value;
-    if (found.max.is_null() || value.as_string() > found.max.as_string()) found.max = value;
-  }
-  return found;
 }
 
 }  // namespace flugs::columns

@@ -108,8 +108,9 @@ class MainColumnChecker {
 // finds mistakes of the writer, for which the checksum would vouch.
 class MainColumnAuditor {
  public:
-  MainColumnAuditor(const MainColumn& column, const MainColumnChecker& checker)
-      : column_(column), checker_(checker) {}
+  MainColumnAuditor(const MainColumnLayout& layout, const std::byte* group, TextMemory memory,
+                    const MainColumnChecker& checker)
+      : layout_(layout), memory_(memory), column_(layout, group, memory), checker_(checker) {}
 
   Status run() const {
     if (Status s = check_runs(); !s.ok()) return s;
@@ -120,27 +121,27 @@ class MainColumnAuditor {
  private:
   Status check_runs() const {
     std::uint32_t begin = 0;
-    for (std::uint32_t run = 0; run < column_.run_count_; ++run) {
-      const std::uint32_t end = column_.run_ends_[run];
-      if (end <= begin || end > column_.row_count_)
+    for (std::uint32_t run = 0; run < column_.runs().count(); ++run) {
+      const std::uint32_t end = column_.runs().stored_end(run);
+      if (end <= begin || end > column_.row_count())
         return checker_.wrong(fmt::format("an end of run {} behind row {}", run, begin),
                               fmt::format("{}", end));
       constexpr std::uint32_t kLog2 = MainColumnLayout::kRowsPerRunStartLog2;
       for (std::uint32_t step = (begin + (1u << kLog2) - 1) >> kLog2; step << kLog2 < end; ++step)
-        if (column_.run_starts_[step] != run)
+        if (column_.runs().stored_start(step) != run)
           return checker_.wrong(fmt::format("row {} in run {}", step << kLog2, run),
-                                fmt::format("run {}", column_.run_starts_[step]));
+                                fmt::format("run {}", column_.runs().stored_start(step)));
       begin = end;
     }
-    if (column_.run_count_ != 0 && begin != column_.row_count_)
-      return checker_.wrong(fmt::format("{} rows in runs", column_.row_count_),
+    if (!column_.runs().empty() && begin != column_.row_count())
+      return checker_.wrong(fmt::format("{} rows in runs", column_.row_count()),
                             fmt::format("{}", begin));
     return {};
   }
 
   Status check_entries() const {
     if (!column_.has_entries()) return {};
-    for (std::uint64_t code = 0; code < column_.code_count_; ++code) {
+    for (std::uint64_t code = 0; code < column_.code_count(); ++code) {
       if (!is_plausible_entry(code))
         return checker_.wrong("text in the pool", fmt::format("another in entry {}", code));
       const std::uint64_t first = column_.has_nulls() ? 1 : 0;
@@ -154,25 +155,28 @@ class MainColumnAuditor {
   bool is_plausible_entry(std::uint64_t code) const {
     if (!column_.is_text())
       return code != 0 || !column_.has_nulls() || column_.entry_integer(0) == 0;
-    const std::byte* cell = column_.entries_ + code * 16;
+    const std::byte* cell = column_.domain().entries() + code * 16;
     return is_plausible_cell(cell) &&
            (!column_.entry_is_null(code) || column_.entry_text(code).empty());
   }
   bool is_plausible_cell(const std::byte* cell) const {
     std::uint64_t words[2];
     std::memcpy(words, cell, 16);
-    return text_cell::is_plausible(words[0], words[1], column_.memory_.bytes);
+    return text_cell::is_plausible(words[0], words[1], memory_.bytes);
+  }
+  static bool is_null_cell(const std::byte* cell) {
+    return cell[15] == std::byte{MainColumnLayout::kNullTag};
   }
   bool is_less(const Value& a, const Value& b) const {
     if (column_.is_text()) return a.as_string() < b.as_string();
-    return column_.ordered(a) < column_.ordered(b);
+    return column_.domain().ordered(a) < column_.domain().ordered(b);
   }
 
   Status check_rows() const {
     std::uint32_t nulls = 0;
     Value min;
     Value max;
-    for (std::uint32_t row = 0; row < column_.row_count_; ++row) {
+    for (std::uint32_t row = 0; row < column_.row_count(); ++row) {
       if (!is_plausible_row(row))
         return checker_.wrong("a code or a cell that there is",
                               fmt::format("another in row {}", row));
@@ -184,8 +188,9 @@ class MainColumnAuditor {
       if (min.is_null() || is_less(value, min)) min = value;
       if (max.is_null() || is_less(max, value)) max = value;
     }
-    if (nulls != column_.null_count_)
-      return checker_.wrong(fmt::format("{} NULLs", column_.null_count_), fmt::format("{}", nulls));
+    if (nulls != column_.null_count())
+      return checker_.wrong(fmt::format("{} NULLs", column_.null_count()),
+                            fmt::format("{}", nulls));
     if (!(min == column_.min()) || !(max == column_.max()))
       return checker_.wrong(
           fmt::format("values from {} to {}", column_.min().to_string(), column_.max().to_string()),
@@ -194,18 +199,20 @@ class MainColumnAuditor {
   }
 
   bool is_plausible_row(std::uint32_t row) const {
-    if (column_.encoding_ == MainEncoding::kConstant)
+    if (column_.encoding() == MainEncoding::kConstant)
       return !column_.is_text() ||
-             is_plausible_cell(reinterpret_cast<const std::byte*>(column_.layout_->min));
-    if (column_.cells_ != nullptr)
-      return column_.is_plain_null(row) ||
-             is_plausible_cell(column_.cells_ + std::size_t{row} * 16);
-    if (column_.code_count_ == 0) return true;
-    const std::uint32_t position = column_.run_count_ != 0 ? column_.run_of(row) : row;
-    return column_.packed()[position] < column_.code_count_;
+             is_plausible_cell(reinterpret_cast<const std::byte*>(layout_.min));
+    if (column_.cells() != nullptr)
+      return is_null_cell(column_.cells() + std::size_t{row} * 16) ||
+             is_plausible_cell(column_.cells() + std::size_t{row} * 16);
+    if (column_.code_count() == 0) return true;
+    const std::uint32_t position = !column_.runs().empty() ? column_.runs().of(row) : row;
+    return column_.packed()[position] < column_.code_count();
   }
 
-  const MainColumn& column_;
+  const MainColumnLayout& layout_;
+  const TextMemory memory_;
+  const MainColumn column_;
   const MainColumnChecker& checker_;
 };
 
@@ -225,7 +232,7 @@ Status MainColumn::audit(const MainColumnLayout& layout, std::span<const std::by
         fmt::format("parts at {} with checksum {:#x}", owner.group_offset + layout.parts_offset,
                     layout.parts_checksum),
         fmt::format("{:#x}", checksum));
-  return MainColumnAuditor(MainColumn(layout, group.data(), memory), checker).run();
+  return MainColumnAuditor(layout, group.data(), memory, checker).run();
 }
 
 }  // namespace flugs::columns

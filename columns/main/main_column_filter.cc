@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "base/check.h"
-#include "columns/column/column.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_column.h"
 
@@ -44,49 +43,12 @@ bool is_within(std::string_view text, const ValueBounds& bounds) noexcept {
   return true;
 }
 
-}  // namespace
-
-std::int64_t MainColumn::ordered(const Value& value) const noexcept {
-  return type_ == Type::kDouble ? ordered_double(normalised(value, type_).raw()) : value.raw();
-}
-
-std::uint64_t MainColumn::code_bound(std::int64_t payload, bool above) const noexcept {
-  FLUGS_DCHECK(entries_ != nullptr && !is_text());
-  std::uint64_t low = has_nulls() ? 1 : 0;
-  std::uint64_t high = code_count_;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    const std::int64_t raw = integer_at(entries_ + middle * 8);
-    const std::int64_t entry = type_ == Type::kDouble ? ordered_double(raw) : raw;
-    if (entry < payload || (above && entry == payload))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-std::uint64_t MainColumn::code_bound(std::string_view text, bool above) const noexcept {
-  std::uint64_t low = has_nulls() ? 1 : 0;
-  std::uint64_t high = code_count_;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    const int order = entry_text(middle).compare(text);
-    if (order < 0 || (above && order == 0))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-MainRange MainColumn::integers_within(const ValueBounds& bounds) const noexcept {
-  const std::int64_t min =
-      ordered(Value::from_raw(type_, static_cast<std::int64_t>(layout_->min[0])));
-  const std::int64_t max =
-      ordered(Value::from_raw(type_, static_cast<std::int64_t>(layout_->max[0])));
-  std::int64_t low = bounds.low ? ordered(*bounds.low) : kLeast;
-  std::int64_t high = bounds.high ? ordered(*bounds.high) : kGreatest;
+MainRange integers_within(const MainColumn& column, const ValueBounds& bounds) noexcept {
+  const MainDomain& domain = column.domain();
+  const std::int64_t min = domain.ordered(column.min());
+  const std::int64_t max = domain.ordered(column.max());
+  std::int64_t low = bounds.low ? domain.ordered(*bounds.low) : kLeast;
+  std::int64_t high = bounds.high ? domain.ordered(*bounds.high) : kGreatest;
   MainRange range;
   const bool above_low = bounds.low && bounds.low_excluded;
   const bool below_high = bounds.high && bounds.high_excluded;
@@ -95,46 +57,81 @@ MainRange MainColumn::integers_within(const ValueBounds& bounds) const noexcept 
   high = std::min(high - (below_high ? 1 : 0), max);
   if (low > high) return range;
   range.match = Match::kSome;
-  if (encoding_ == MainEncoding::kPlain) {
+  if (column.encoding() == MainEncoding::kPlain) {
     range.low = static_cast<std::uint64_t>(low);
     range.high = static_cast<std::uint64_t>(high);
-  } else if (entries_ != nullptr) {
-    range.low = code_bound(low, false);
-    range.high = code_bound(high, true) - 1;
+  } else if (domain.has_entries()) {
+    range.low = domain.bound(low, false);
+    range.high = domain.bound(high, true) - 1;
     if (range.low > range.high) return {};
-  } else if (encoding_ != MainEncoding::kConstant) {
-    range.low = static_cast<std::uint64_t>(low) - base_;
-    range.high = static_cast<std::uint64_t>(high) - base_;
+  } else if (column.encoding() != MainEncoding::kConstant) {
+    range.low = static_cast<std::uint64_t>(low) - domain.base();
+    range.high = static_cast<std::uint64_t>(high) - domain.base();
   }
-  if (low == min && high == max && !has_nulls()) range.match = Match::kAll;
+  if (low == min && high == max && !column.has_nulls()) range.match = Match::kAll;
   return range;
 }
 
-MainRange MainColumn::texts_within(const ValueBounds& bounds) const noexcept {
+MainRange texts_within(const MainColumn& column, const ValueBounds& bounds) noexcept {
   MainRange range;
   // The whole group is on one side of a bound, or between the bounds.
-  const std::string_view min = view(reinterpret_cast<const std::byte*>(layout_->min));
-  const std::string_view max = view(reinterpret_cast<const std::byte*>(layout_->max));
+  const Value least = column.min();
+  const Value greatest = column.max();
+  const std::string_view min = least.as_string();
+  const std::string_view max = greatest.as_string();
+  const MainDomain& domain = column.domain();
   const ValueBounds above{bounds.low, {}, bounds.low_excluded, false};
   const ValueBounds below{{}, bounds.high, false, bounds.high_excluded};
   if (!is_within(max, above) || !is_within(min, below)) return range;
   range.match = Match::kSome;
   range.text = bounds;
-  if (is_within(min, bounds) && is_within(max, bounds) && !has_nulls()) range.match = Match::kAll;
-  if (entries_ == nullptr) return range;
-  range.low = bounds.low ? code_bound(bounds.low->as_string(), bounds.low_excluded)
-                         : std::uint64_t{has_nulls()};
+  if (is_within(min, bounds) && is_within(max, bounds) && !column.has_nulls())
+    range.match = Match::kAll;
+  if (!domain.has_entries()) return range;
+  range.low =
+      bounds.low ? domain.bound(bounds.low->as_string(), bounds.low_excluded) : domain.first_code();
   range.high =
-      bounds.high ? code_bound(bounds.high->as_string(), !bounds.high_excluded) : code_count_;
+      bounds.high ? domain.bound(bounds.high->as_string(), !bounds.high_excluded) : domain.count();
   if (range.low >= range.high) return {};
   --range.high;
   return range;
 }
 
+void filter_blocks(const MainColumn& column, std::size_t first, std::size_t count,
+                   const MainRange& range, std::uint64_t* mask) {
+  const std::uint64_t* nulls = column.plain_null_words();
+  if (nulls != nullptr)
+    for (std::size_t w = 0; w < count; ++w) mask[w] &= ~nulls[first + w];
+  kernels().filter(column.packed(), first, count, range.low, range.high, range.outside, mask);
+  // The code of NULL is never inside a range, but it is outside.
+  if (range.outside && column.has_nulls() && nulls == nullptr)
+    kernels().filter(column.packed(), first, count, 0, 0, true, mask);
+}
+
+void filter_runs(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                 const MainRange& range, std::uint64_t* mask) {
+  column.for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
+    const bool inside = code - range.low <= range.high - range.low;
+    if (inside == range.outside || column.entry_is_null(code)) clear_bits(mask, from - first, rows);
+  });
+}
+
+void filter_cells(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                  const MainRange& range, std::uint64_t* mask) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
+    const bool matches = is_within(column.text(first + i), range.text) != range.outside &&
+                         !column.is_null(first + i);
+    if (!matches) mask[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+  }
+}
+
+}  // namespace
+
 MainRange MainColumn::within(const ValueBounds& bounds) const noexcept {
   if (null_count_ == row_count_) return {};
   if ((bounds.low && bounds.low->is_null()) || (bounds.high && bounds.high->is_null())) return {};
-  return is_text() ? texts_within(bounds) : integers_within(bounds);
+  return is_text() ? texts_within(*this, bounds) : integers_within(*this, bounds);
 }
 
 MainRange MainColumn::outside(const ValueBounds& bounds) const noexcept {
@@ -147,7 +144,7 @@ MainRange MainColumn::outside(const ValueBounds& bounds) const noexcept {
 }
 
 std::optional<std::uint64_t> MainColumn::code_of(const Value& value) const noexcept {
-  if (code_count_ == 0) return std::nullopt;
+  if (code_count() == 0) return std::nullopt;
   if (value.is_null()) return has_nulls() ? std::optional<std::uint64_t>(0) : std::nullopt;
   const MainRange range = within(ValueBounds::equal(value));
   return range.match == Match::kNone ? std::nullopt : std::optional<std::uint64_t>(range.low);
@@ -159,38 +156,10 @@ void MainColumn::filter(std::uint32_t first, std::uint32_t count, const MainRang
   FLUGS_DCHECK(mask != nullptr);
   if (range.match == Match::kAll || count == 0) return;
   if (range.match == Match::kNone) return clear_bits(mask, 0, count);
-  if (run_count_ != 0) return filter_runs(first, count, range, mask);
-  if (cells_ != nullptr) return filter_cells(first, count, range, mask);
+  if (!runs_.empty()) return filter_runs(*this, first, count, range, mask);
+  if (cells_ != nullptr) return filter_cells(*this, first, count, range, mask);
   const KeepTail tail(mask, count);
-  filter_blocks(first / 64, (std::size_t{count} + 63) / 64, range, mask);
-}
-
-void MainColumn::filter_blocks(std::size_t first, std::size_t count, const MainRange& range,
-                               std::uint64_t* mask) const {
-  if (null_bits_ != nullptr)
-    for (std::size_t w = 0; w < count; ++w) mask[w] &= ~null_bits_[first + w];
-  kernels().filter(packed(), first, count, range.low, range.high, range.outside, mask);
-  // The code of NULL is never inside a range, but it is outside.
-  if (range.outside && has_nulls() && null_bits_ == nullptr)
-    kernels().filter(packed(), first, count, 0, 0, true, mask);
-}
-
-void MainColumn::filter_runs(std::uint32_t first, std::uint32_t count, const MainRange& range,
-                             std::uint64_t* mask) const {
-  for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
-    const bool inside = code - range.low <= range.high - range.low;
-    if (inside == range.outside || entry_is_null(code)) clear_bits(mask, from - first, rows);
-  });
-}
-
-void MainColumn::filter_cells(std::uint32_t first, std::uint32_t count, const MainRange& range,
-                              std::uint64_t* mask) const {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
-    const bool matches =
-        is_within(text(first + i), range.text) != range.outside && !is_null(first + i);
-    if (!matches) mask[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-  }
+  filter_blocks(*this, first / 64, (std::size_t{count} + 63) / 64, range, mask);
 }
 
 void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const std::uint64_t* wanted,
@@ -201,15 +170,15 @@ void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const st
     if (is_wanted(0) == 0) clear_bits(mask, 0, count);
     return;
   }
-  if (run_count_ != 0) {
+  if (!runs_.empty()) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
       if (is_wanted(code) == 0) clear_bits(mask, from - first, rows);
     });
     return;
   }
-  FLUGS_CHECK(code_count_ != 0 && code_count_ <= (std::uint64_t{1} << 32));
+  FLUGS_CHECK(code_count() != 0 && code_count() <= (std::uint64_t{1} << 32));
   const KeepTail tail(mask, count);
-  const auto limit = static_cast<std::uint32_t>(code_count_ - 1);
+  const auto limit = static_cast<std::uint32_t>(code_count() - 1);
   kernels().members(packed(), first / 64, (std::size_t{count} + 63) / 64, wanted, limit, mask);
 }
 

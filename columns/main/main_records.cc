@@ -44,10 +44,10 @@ MainDecoder MainDecoder::of(const MainColumn& column, std::uint32_t first_bit) n
     made.kind = Kind::kCell;
   } else if (column.has_entries()) {
     made.kind = column.is_text() ? Kind::kText : Kind::kEntry;
-    made.entries = column.entries();
+    made.entries = column.domain().entries();
   } else if (!column.is_text() && (column.code_count() != 0 || is_as_stored(column))) {
     made.kind = Kind::kNumber;
-    made.base = column.base();
+    made.base = column.domain().base();
   }
   return made;
 }
