@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pmem/space/warm_list.h"
 
 namespace flugs::engine {
 

@@ -14,13 +14,16 @@
 #include "base/stable_array.h"
 #include "mvcc/stamps.h"
 #include "pmem/space/chunk_list.h"
-#include "pmem/space/warm_list.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/row_chunk.h"
 #include "tables/rows/row_chunk_headers.h"
 #include "tables/rows/row_group.h"
 #include "tables/rows/row_layouts.h"
 #include "tables/rows/row_view.h"
+
+namespace flugs::pmem {
+class WarmList;
+}
 
 namespace flugs::engine {
 
