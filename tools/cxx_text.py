@@ -77,12 +77,16 @@ def _is_function_head(head):
     return not head.rstrip().endswith(("=", ","))
 
 
+def _code_of_scopes(text):
+    """code_only() without preprocessor lines, which may hold unbalanced braces."""
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: _blank(m[0]), code_only(text),
+                  flags=re.MULTILINE)
+
+
 def functions(text):
     """(first line, last line) of every function body outside other functions. A function begins
     with the first line of its signature; lambdas count as part of what they stand in."""
-    code = code_only(text)
-    # Preprocessor lines may hold unbalanced braces.
-    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: _blank(m[0]), code, flags=re.MULTILINE)
+    code = _code_of_scopes(text)
     found = []
     stack = []  # per open brace: position where the function begins, or None
     head_start = 0
@@ -101,4 +105,53 @@ def functions(text):
                 inside = False
         if not inside:
             head_start = position + 1
+    return found
+
+
+_LABELS = re.compile(r"^\s*(?:(?:public|protected|private)\s*:(?!:)\s*)+")
+_CLASS = re.compile(r"\s*(?:class|struct|union)\b(?:\s*alignas\s*\([^)]*\))?\s*(\w*)[^()]*$")
+_NO_FUNCTION = re.compile(r"\s*(?:using|typedef|friend|static_assert|enum|class|struct|union)\b")
+
+
+def _declares_function(head):
+    """Whether a declaration in a class, up to its ";" or its body, is a function of the class."""
+    if _NO_FUNCTION.match(head) or re.search(r"=\s*delete\s*$", head):
+        return False
+    head = re.sub(r"\boperator\s*(?:\(\s*\)|[^\s\w(]+)", "operator_", head)
+    head = re.sub(r"\b(?:alignas|decltype|explicit|requires)\s*\([^()]*\)|\[\[.*?\]\]", "", head)
+    # Without template arguments: a FunctionRef<void(int)> is a variable.
+    before = None
+    while before != head:
+        before, head = head, re.sub(r"(?<=\w)<[^<>]*>", "", head)
+    return re.match(r"[^=({,]*\w\s*\((?!\s*\*)", head) is not None
+
+
+def class_functions(text):
+    """[name, line, number of functions] of every class outside functions. A class inside another
+    one counts for itself; friends and deleted functions do not count."""
+    code = _code_of_scopes(text)
+    found = []
+    open_braces = []  # per open brace: the class that it opens, None of a namespace, or "skipped"
+    head_start = 0
+    for match in re.finditer(r"[{};]", code):
+        outside = "skipped" not in open_braces
+        head = code[head_start:match.start()]
+        line = line_of(code, match.start() - len(head.lstrip()))
+        head = _without_template_head(_LABELS.sub("", head))
+        inside = open_braces[-1] if open_braces else None
+        if match[0] == "}":
+            if open_braces:
+                open_braces.pop()
+        elif outside and inside is not None and _declares_function(head):
+            inside[2] += 1
+        if match[0] == "{":
+            opened = "skipped"
+            if outside and (named := _CLASS.match(head)):
+                opened = [named[1], line, 0]
+                found.append(opened)
+            elif outside and re.match(r"\s*(?:(?:inline\s+)?namespace|extern)\b", head):
+                opened = None
+            open_braces.append(opened)
+        if "skipped" not in open_braces:
+            head_start = match.end()
     return found

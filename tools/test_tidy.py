@@ -71,6 +71,13 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.check(
             files={"columns/column/column.cc": "int f() {\n" + body * 58 + "}\n"}), [])
 
+    def test_class_with_many_functions(self):
+        path = "columns/column/column.h"
+        begin = "#pragma once\nclass Column {\n"
+        function = "  int f();\n"
+        self.assert_fires(path, begin + function * 81 + "};\n", "class")
+        self.assertEqual(self.check(files={path: begin + function * 80 + "};\n"}), [])
+
     def test_unfinished_work(self):
         for phrase in ("TO" "DO: more", "FIX" "ME", "XX" "X", "good enough for " "now",
                        "Not " "implemented"):
@@ -120,6 +127,16 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.check(files=files), [])
         files["columns/column/one_more.h"] = "#pragma once\n"
         self.assertEqual(self.check(files=files), [("columns/column", "flat")])
+
+    def test_header_with_many_of_ours(self):
+        path = "pmem/pool/wide.h"
+        includes = [f'#include "pmem/pool/part{i}.h"\n' for i in range(13)]
+        text = "#pragma once\n#include <vector>\n"
+        self.assert_fires(path, text + "".join(includes), "includes")
+        self.assertEqual(self.check(files={path: text + "".join(includes[1:])}), [])
+        os.remove(os.path.join(self.root, path))
+        path = "test/pmem/wide.h"  # tests and programs may know many headers
+        self.assertEqual(self.check(files={path: text + "".join(includes)}), [])
 
     def test_folders_that_include_each_other(self):
         files = {"test/model/model.h": '#pragma once\n#include "test/support/rows.h"\n',
@@ -233,6 +250,31 @@ class CxxText(unittest.TestCase):
         self.assert_functions("char f() {\n return '{'; // {\n}\n", [(1, 3)])
         self.assert_functions('auto f() {\n return R"x(}})x" "\\"}";\n}\n', [(1, 3)])
         self.assert_functions("int f() {\n return 1'000'000;\n}\n", [(1, 3)])
+
+    def assert_class_functions(self, text, expected):
+        found = [(name, count) for name, _, count in cxx_text.class_functions(text)]
+        self.assertEqual(found, expected)
+
+    def test_functions_of_a_class(self):
+        self.assert_class_functions(
+            "class A {\n public:\n  A() : a_{1}, b_(2) {}\n  ~A() { free(b_); }\n"
+            "  A(const A&) = delete;\n  A& operator=(A&&) = default;\n"
+            "  bool operator()(int) const;\n private:\n  template <typename F>\n"
+            "  void walk(F&& f) const {\n    if (f()) g();\n  }\n"
+            "  static std::vector<int> all(int (*f)(int));\n};\n", [("A", 6)])
+
+    def test_what_is_no_function_of_a_class(self):
+        self.assert_class_functions(
+            "class A;\nnamespace n {\nvoid f();\nstruct alignas(64) A : B {\n"
+            "  using F = std::function<void(int)>;\n  static_assert(f(1) == 2);\n"
+            "  friend void swap(A&, A&);\n  enum class E { kA = f(1) };\n"
+            "  std::function<void(int)> f_;\n  void (*g_)(int) = nullptr;\n  int c_ = f(2);\n"
+            "  std::unique_ptr<int> d_{take()};\n  alignas(64) int e_ = 0;\n};\n}\n", [("A", 0)])
+
+    def test_classes_in_classes_and_functions(self):
+        self.assert_class_functions(
+            "class A {\n  void f() {\n    struct B { int g(); };\n  }\n"
+            "  struct C { int g(); int h(); };\n  int i();\n};\n", [("A", 2), ("C", 2)])
 
     def test_test_cases_are_functions(self):
         self.assert_functions('TEST_CASE("x") {\n SECTION("y") {\n }\n}\n', [(1, 4)])

@@ -19,6 +19,8 @@ LINE_MAX = 100
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 FOLDER_SOURCES_MAX = 40
+HEADER_INCLUDES_MAX = 12
+CLASS_FUNCTIONS_MAX = 80
 CLANG_FORMAT = "clang-format-19"
 
 
@@ -136,6 +138,10 @@ def layer_of(path):
     return next((name for name in reversed(above) if name in MAY_INCLUDE), above[0])
 
 
+def is_of_library(path):
+    return path.startswith(PUBLIC_DIR) or path.split("/")[0] in LAYERS
+
+
 def source_files(root):
     """Every text file of the project that has rules, as paths from `root` with '/'."""
     found = []
@@ -180,6 +186,7 @@ class Tidy:
                 self._check_persistence(path)
                 self._check_threads(path)
                 self._check_functions(path)
+                self._check_classes(path)
                 self._check_disabled(path)
                 self._check_listed(path)
         self._check_folders()
@@ -211,9 +218,14 @@ class Tidy:
             self._report(path, 1, "layering", f"{folder}/ has sub-folders: put it into one of them")
             return
         text = cxx_text.without_comments(self.text[path])
+        ours = 0
         for match in INCLUDE.finditer(text):
             line = cxx_text.line_of(text, match.start())
             self._check_include(path, line, folder, match[1], match[2])
+            ours += match[1] == '"'
+        if path.endswith(".h") and is_of_library(path) and ours > HEADER_INCLUDES_MAX:
+            message = f"a header with {ours} of ours, at most {HEADER_INCLUDES_MAX}"
+            self._report(path, 1, "includes", message)
 
     def _check_include(self, path, line, folder, bracket, name):
         if bracket == "<":
@@ -273,6 +285,14 @@ class Tidy:
             if count > FUNCTION_LINES_MAX:
                 message = f"a function of {count} lines, at most {FUNCTION_LINES_MAX}"
                 self._report(path, first, "function", message)
+
+    def _check_classes(self, path):
+        if not is_of_library(path):
+            return
+        for name, line, count in cxx_text.class_functions(self.text[path]):
+            if count > CLASS_FUNCTIONS_MAX:
+                message = f"{name} has {count} functions, at most {CLASS_FUNCTIONS_MAX}"
+                self._report(path, line, "class", message)
 
     def _check_disabled(self, path):
         text = self.text[path]
