@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -227,6 +228,62 @@ class Formatting(unittest.TestCase):
             tree = tidy.Tidy(root)
             tree.check_format()
             self.assertEqual([(v.path, v.rule) for v in tree.violations], [("pmem/a.h", "format")])
+
+
+@unittest.skipUnless(shutil.which("git"), "git is missing")
+class LastCommit(unittest.TestCase):
+    """Which rules fire for HEAD of a repository with one file."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def git(self, *arguments):
+        settings = ["-c", "user.name=Tester", "-c", "user.email=tester@example.com",
+                    "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", self.root, *settings, *arguments], check=True,
+                       capture_output=True)
+
+    def commit(self, *paragraphs):
+        messages = [word for paragraph in paragraphs for word in ("-m", paragraph)]
+        self.git("commit", "--allow-empty", "--no-verify", *messages)
+
+    def found(self):
+        tree = tidy.Tidy(self.root)
+        tree.check_last_commit()
+        return [(v.rule, v.message.split(":")[0]) for v in tree.violations]
+
+    def test_a_tree_without_history_passes(self):
+        self.assertEqual(self.found(), [])
+        self.git("init", "-q")
+        self.assertEqual(self.found(), [])
+
+    def test_title_and_body_of_the_last_commit(self):
+        self.git("init", "-q")
+        self.commit("t" * 73, "Why.")
+        self.assertEqual(self.found(), [("commit", "a title of 73 characters, at most 72")])
+        self.commit("A title")
+        self.assertEqual(self.found(), [("commit", "no body")])
+        self.commit("A title", "Signed-off-by: Tester <tester@example.com>")
+        self.assertEqual(self.found(), [("commit", "no body")])
+        self.commit("\u00e4" * 72, "The reason: it counts characters, not bytes.")
+        self.assertEqual(self.found(), [])  # and those before it are not looked at
+
+    def test_a_merge_passes(self):
+        self.git("init", "-q", "-b", "main")
+        self.commit("A title", "Why.")
+        self.git("checkout", "-q", "-b", "side")
+        self.commit("Another title", "Why.")
+        self.git("checkout", "-q", "main")
+        self.git("merge", "-q", "--no-ff", "-m", "m" * 80, "side")
+        self.assertEqual(self.found(), [])
+
+    def test_the_history_of_a_folder_above_is_not_ours(self):
+        self.git("init", "-q")
+        self.commit("t" * 80)
+        self.root = os.path.join(self.root, "inside")
+        os.mkdir(self.root)
+        self.assertEqual(self.found(), [])
 
 
 class CxxText(unittest.TestCase):

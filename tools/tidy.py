@@ -21,6 +21,7 @@ FUNCTION_LINES_MAX = 60
 FOLDER_SOURCES_MAX = 40
 HEADER_INCLUDES_MAX = 12
 CLASS_FUNCTIONS_MAX = 80
+TITLE_MAX = 72
 CLANG_FORMAT = "clang-format-19"
 
 
@@ -128,6 +129,7 @@ LABEL = re.compile(r"^([a-z][a-z0-9_-]*)/([0-9]+[a-z]?)$")
 PROTOCOL = re.compile(r"^\s*//+\s*Protocol ([a-z][a-z0-9_-]*)\b")
 PROTOCOL_STEP = re.compile(r"^\s*//+\s+([0-9]+[a-z]?)\s+\S")
 DISABLED = re.compile(r"\[\.|\[!(hide|mayfail|shouldfail)\]")
+TRAILER = re.compile(r"^[A-Z][A-Za-z-]*: \S")  # "Signed-off-by: ...", which says no reason
 
 Violation = collections.namedtuple("Violation", "path line rule message")
 
@@ -369,6 +371,25 @@ class Tidy:
         if result.returncode != 0 and not errors:
             self._report(".clang-format", 1, "format", result.stderr.strip())
 
+    def check_last_commit(self):
+        """The title and the body of HEAD. A merge, and a tree without a history, have none."""
+        if not os.path.exists(os.path.join(self.root, ".git")) or not shutil.which("git"):
+            return
+        command = ["git", "-C", self.root, "log", "-1", "--format=%h%x00%P%x00%s%x00%b"]
+        result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace",
+                                check=False)
+        if result.returncode != 0:
+            return
+        commit, parents, title, body = result.stdout.split("\0")
+        if len(parents.split()) > 1:
+            return
+        where = f"commit {commit}"
+        if len(title) > TITLE_MAX:
+            message = f"a title of {len(title)} characters, at most {TITLE_MAX}"
+            self._report(where, 1, "commit", message)
+        if all(not line.strip() or TRAILER.match(line) for line in body.split("\n")):
+            self._report(where, 1, "commit", "no body: add one that says why")
+
 
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -382,6 +403,7 @@ def main():
         subprocess.run([CLANG_FORMAT, "-i"] + tidy.cxx_paths(), check=True)
         tidy = Tidy(tidy.root)
     tidy.run()
+    tidy.check_last_commit()
     if shutil.which(CLANG_FORMAT):
         tidy.check_format()
     else:
