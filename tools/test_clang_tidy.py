@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Has clang_tidy.py read small folders, with and without findings."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import clang_tidy
+
+MEDIAN_OF_INTS = """#include <vector>
+namespace flugs {
+namespace {
+int median(const std::vector<int>& sorted) { return sorted[sorted.size() / 2]; }
+}  // namespace
+int middle(const std::vector<int>& sorted) { return median(sorted); }
+}  // namespace flugs
+"""
+# Alone it compiles; behind the other the call of median is ambiguous.
+MEDIAN_BY_DEFAULT = """#include <vector>
+namespace flugs {
+namespace {
+int median(const std::vector<int>& sorted, int rest = 0) { return sorted[0] + rest; }
+}  // namespace
+int least(const std::vector<int>& sorted) { return median(sorted); }
+}  // namespace flugs
+"""
+WITH_FINDING = "double half(int of) { return of / 2; }\n"
+DOES_NOT_COMPILE = "int broken() { return nowhere; }\n"
+
+
+@unittest.skipUnless(shutil.which(clang_tidy.CLANG_TIDY), clang_tidy.CLANG_TIDY + " is missing")
+class Runs(unittest.TestCase):
+    """check() reads sources as one run of a folder that CMake compiles together."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def check(self, **sources):
+        together = os.path.join(self.root, "CMakeFiles/folder.dir/Unity/unity_0_cxx.cxx")
+        run = clang_tidy.Run(self.root, {"command": f"c++ -std=c++20 -o unity.o -c {together}",
+                                         "directory": self.root, "file": together})
+        for name, text in sources.items():
+            path = os.path.join(self.root, name + ".cc")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            run.add(path, name)
+        return run.check(["--checks=-*,bugprone-integer-division", "--warnings-as-errors=*"], [])
+
+    def test_sources_without_findings_pass(self):
+        self.assertTrue(self.check(first=MEDIAN_OF_INTS, second="int two() { return 2; }\n")[0])
+
+    def test_two_functions_of_one_name_are_no_finding(self):
+        passed, output = self.check(first=MEDIAN_OF_INTS, second=MEDIAN_BY_DEFAULT)
+        self.assertTrue(passed, output)
+
+    def test_findings_of_sources_that_do_not_compile_as_one(self):
+        passed, output = self.check(first=MEDIAN_OF_INTS, second=MEDIAN_BY_DEFAULT,
+                                    third=WITH_FINDING)
+        self.assertFalse(passed)
+        self.assertIn("bugprone-integer-division", output)
+        self.assertNotIn("median", output)
+
+    def test_a_source_that_does_not_compile_is_a_finding(self):
+        passed, output = self.check(first=MEDIAN_OF_INTS, second=DOES_NOT_COMPILE)
+        self.assertFalse(passed)
+        self.assertIn("nowhere", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
