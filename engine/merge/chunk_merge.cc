@@ -389,7 +389,7 @@ Status ChunkMerge::move(bool& moved) {
   bool is_locked = false;
   Status status = carry_over(is_locked);
   if (status.ok() && !is_locked) {
-    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), persister_);
+    status = rows_.replace_chunk(chunk_, extent_, [&] { return slots_.advance(); }, persister_);
     moved = status.ok();
   }
   counts_.move_us = std::max(counts_.move_us, microseconds_since(start));

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/shared_words.h"
 #include "base/stable_array.h"
+#include "flugs/function_ref.h"
 #include "mvcc/stamps.h"
 #include "pmem/space/chunk_list.h"
 #include "tables/catalog/catalog_layout.h"
@@ -294,17 +295,19 @@ class RowStore final {
   void wait_for_move(std::uint32_t row) const noexcept;
 
   /// Replaces a chunk by the group, or the empty chunk of rows, in `extent`, which is written and
-  /// flushed through `persister`. Call it inside a Move. Durable on return. `now` is a time-stamp
-  /// above that of any row or snapshot that was in the old chunk. Fails with kCorrupt (`extent`
-  /// does not hold what it should).
-  Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
+  /// flushed through `persister`. Call it inside a Move. Durable on return. `now` gives a
+  /// time-stamp above that of any row or snapshot that was in the old chunk, and above all that it
+  /// gave before. It is called while no other chunk is replaced: chunks are emptied in the order of
+  /// these time-stamps. Fails with kCorrupt (`extent` does not hold what it should).
+  Status replace_chunk(std::size_t chunk, pmem::Extent extent, FunctionRef<std::uint64_t()> now,
                        pmem::Persister& persister);
   /// When the row's id became unused, with all others of its chunk; 0: never. An earlier note that
   /// the row is dead or free no longer holds.
   std::uint64_t emptied_at(std::uint32_t row) const noexcept {
     return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
   }
-  /// The last time that a chunk was emptied.
+  /// The last time that a chunk was emptied. It only grows: a caller that has seen it has seen
+  /// emptied_at of all chunks that were emptied until then.
   std::uint64_t last_emptied_at() const noexcept {
     return last_emptied_at_.load(std::memory_order_acquire);
   }

@@ -61,8 +61,8 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 // The last step of protocol row_group (chunk_merge.cc). Between reading the old entries and here no
 // entry changes (Move). What was replaced is freed only when all transactions that may read it have
 // ended.
-Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
-                               pmem::Persister& persister) {
+Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
+                               FunctionRef<std::uint64_t()> now, pmem::Persister& persister) {
   FLUGS_CHECK(extent.bytes != 0);
   const std::lock_guard guard(grow_mutex_);
   RowChunk& chunk = chunks_in_dram_[index];
@@ -88,8 +88,10 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
     chunk.row_bytes = layout->row_bytes();
     chunk.row_zero = headers_.first_row_at(extent.offset, layout->cells().size()) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;
-    __atomic_store_n(&chunk.emptied_at, now, __ATOMIC_RELEASE);
-    last_emptied_at_.store(now, std::memory_order_release);
+    const std::uint64_t emptied_at = now();
+    FLUGS_CHECK(emptied_at > last_emptied_at_.load(std::memory_order_relaxed));
+    __atomic_store_n(&chunk.emptied_at, emptied_at, __ATOMIC_RELEASE);
+    last_emptied_at_.store(emptied_at, std::memory_order_release);
   }
   const bool is_empty = group == nullptr;
   __atomic_store_n(&chunk.group, group.release(), __ATOMIC_RELEASE);

@@ -1,9 +1,12 @@
 #include "tables/rows/row_store.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/support/temporary_database.h"
@@ -120,6 +123,50 @@ TEST_CASE("opening finds where unused rows begin", "[engine]") {
     rows += store.rows().version(row).created != 0 ? 1 : 0;
   CHECK(rows == 5000);
   CHECK(store.rows().version(store.rows().rows_end() - 1).created != 0);
+}
+
+// A slot that has seen the last time-stamp believes that it knows of all chunks emptied until then.
+TEST_CASE("chunks that two threads empty are emptied in the order of their time-stamps",
+          "[engine]") {
+  Store store;
+  engine::RowStore& rows = store.rows();
+  engine::RowRange ranges[2];
+  REQUIRE(store.grant(32, 1, ranges[0]).ok());
+  REQUIRE(store.grant(64, 1, ranges[1]).ok());
+  rows.close_tail();
+  REQUIRE(rows.full_chunks() == 2);
+  pmem::Persister persister(store.database->pool().medium());
+  pmem::Persister of_other(store.database->pool().medium());
+  const pmem::Extent extent = must(rows.make_chunk(0, *rows.current_layout(), persister));
+  const pmem::Extent of_second = must(rows.make_chunk(1, *rows.current_layout(), of_other));
+  rows.freeze(0);
+  rows.freeze(1);
+  std::atomic<std::uint64_t> clock{1};
+  std::atomic<bool> is_replaced{false};
+  Status status_of_other;
+  std::thread other;
+  {
+    const engine::RowStore::Move move(rows, 0);
+    // Behind its time-stamp, this thread gives the other one every chance to overtake it.
+    const auto slow = [&] {
+      const std::uint64_t now = ++clock;
+      other = std::thread([&] {
+        const engine::RowStore::Move move_of_other(rows, 1);
+        status_of_other = rows.replace_chunk(1, of_second, [&] { return ++clock; }, of_other);
+        is_replaced = true;
+      });
+      for (int i = 0; i < 100 && !is_replaced; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return now;
+    };
+    must(rows.replace_chunk(0, extent, slow, persister));
+  }
+  other.join();
+  must(status_of_other);
+  CHECK(rows.emptied_at(ranges[0].next) == 2);
+  CHECK(rows.emptied_at(ranges[1].next) == 3);
+  CHECK(rows.last_emptied_at() == 3);
+  rows.release_replaced();
 }
 
 TEST_CASE("the store grows until the pool is full and goes on after that", "[engine]") {
