@@ -75,6 +75,20 @@ bool is_new_edition(std::span<const ChangedColumnLayout> changes) {
 
 }  // namespace
 
+Status check_room_for_edition(const StoredSchema& stored, std::size_t column) {
+  if (free_edition(stored, column) == 0)
+    return Status(StatusCode::kBusy,
+                  fmt::format("rows have {} editions of the column, the most that it can have: "
+                              "merge the table first",
+                              columns::kEditionsMax));
+  if (stored.changed_columns.size() >= kChangesMax)
+    return Status(StatusCode::kBusy,
+                  fmt::format("rows have {} changed editions of the table's columns, the most that "
+                              "it can have: merge the table first",
+                              stored.changed_columns.size()));
+  return {};
+}
+
 // Takes the number that has been out of use longest.
 std::uint16_t free_edition(const StoredSchema& stored, std::size_t column) {
   const std::span changes(stored.changed_columns);
@@ -115,6 +129,7 @@ Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id
                                         const StoredSchema& stored, pmem::Persister& persister) {
   FLUGS_CHECK(first_wrong_key(stored) == kKeysMax);
   FLUGS_CHECK(stored.added_columns.size() <= stored.schema.columns.size());
+  FLUGS_CHECK(stored.changed_columns.size() <= kChangesMax);
   const std::string schema = encode_schema(stored.schema);
   const std::span offsets(stored.added_columns);
   const std::span changes(stored.changed_columns);

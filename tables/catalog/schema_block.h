@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,17 @@ ColumnSchema first_edition(const StoredSchema& stored, std::size_t column);
 /// The edition that the change with that number made.
 ColumnSchema edition_made_by(const StoredSchema& stored, std::size_t change);
 
+/// Whether the column can get one more edition. kBusy says why not: a merge must forget some first.
+Status check_room_for_edition(const StoredSchema& stored, std::size_t column);
 /// A number for the column's next edition; 0: all are taken.
 std::uint16_t free_edition(const StoredSchema& stored, std::size_t column);
 /// Takes the edition that the change with that number made out of the list. It must not be the
 /// newest edition of the column.
 void forget_edition(StoredSchema& stored, std::size_t change);
+
+/// Most editions after the first that the columns of a table have together.
+inline constexpr std::size_t kChangesMax =
+    std::numeric_limits<decltype(SchemaBlockLayout::changed_columns)>::max();
 
 /// Writes a SchemaBlockLayout, flushed but not fenced. Fails with kOutOfSpace.
 Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -109,16 +108,8 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
   if (column.type != type) {
     if (Status s = check_unreferred(stored, number); !s.ok()) return s;
   }
-  if (free_edition(stored, number) == 0)
-    return refused(StatusCode::kBusy,
-                   fmt::format("rows are of {} editions of it, which is all that it can have: a "
-                               "merge has to go first",
-                               columns::kEditionsMax));
-  if (stored.changed_columns.size() == std::numeric_limits<std::uint16_t>::max())
-    return refused(StatusCode::kBusy,
-                   fmt::format("the table's rows are of {} editions of its columns, which is all "
-                               "that it can have: a merge has to go first",
-                               stored.changed_columns.size()));
+  if (const Status s = check_room_for_edition(stored, number); !s.ok())
+    return refused(s.code(), std::string(s.message()));
   return {};
 }
 
