@@ -133,6 +133,9 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
     for (std::size_t i = 0; i < rows; ++i) to[i] = from.pool->intern(values.texts()[i]);
   } else if (from.expr->form == Form::kCode) {
     for (std::size_t i = 0; i < rows; ++i) to[i] = values.codes()[i];
+  } else if (from.expr->type.type == Type::kBool) {
+    // A damaged payload may be neither 0 nor 1. GroupTable uses the word as an index.
+    for (std::size_t i = 0; i < rows; ++i) to[i] = values.ints()[i] != 0 ? 1 : 0;
   } else {
     for (std::size_t i = 0; i < rows; ++i) to[i] = static_cast<std::uint64_t>(values.ints()[i]);
   }

@@ -48,6 +48,7 @@ void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uin
     std::uint64_t index = 0;
     for (std::size_t k = 0; k < key_count_; ++k) {
       const bool null = (words.nulls[i] >> k & 1) != 0;
+      FLUGS_DCHECK(null || words.keys[k][i] < ranges_[k]);
       index = index * (std::uint64_t{ranges_[k]} + 1) + (null ? ranges_[k] : words.keys[k][i]);
     }
     std::uint32_t group = array_[index];

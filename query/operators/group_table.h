@@ -22,8 +22,8 @@ struct KeyWords {
 /// Numbers distinct keys from 0 on, in the order in which they come.
 class GroupTable {
  public:
-  /// The codes of each key are below `ranges`; empty: unknown. With few combinations the number
-  /// comes from an array, else from a hash table.
+  /// The words of each key that are not NULL are below `ranges`, which the caller sees to; empty:
+  /// unknown. With few combinations the number comes from an array, else from a hash table.
   GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges);
 
   bool is_array() const noexcept { return !ranges_.empty(); }
