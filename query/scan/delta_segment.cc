@@ -60,10 +60,15 @@ const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexce
   return nullptr;
 }
 
+// The caller takes them for codes of the column's domain. Later editions hold values directly, so a
+// column with a domain has no former edition.
 ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
-  const DictionaryDomain* coded = domain_of(column);
-  FLUGS_CHECK(coded != nullptr);
-  const CodeDomain& domain = *coded;
+  FLUGS_CHECK(schema_[column].domain != nullptr && !is_former(column));
+  return codes_in(*domain_of(column), column, rows, out);
+}
+
+ColumnView DeltaSegment::codes_in(const DictionaryDomain& domain, std::uint32_t column,
+                                  const RowSelection& rows, Vec& out) const {
   std::uint32_t* codes = out.codes(rows.count);
   const std::uint32_t greatest = read_codes(rows, access(column), codes);
   if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
@@ -92,7 +97,7 @@ void DeltaSegment::payloads(const DictionaryDomain& domain, const std::uint32_t*
 ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   thread_local Vec scratch;
   const DictionaryDomain& domain = *domain_of(column);
-  const ColumnView coded = codes(column, rows, scratch);
+  const ColumnView coded = codes_in(domain, column, rows, scratch);
   const std::uint32_t* codes = coded.codes();
   if (coded.nulls != nullptr) std::copy_n(coded.nulls, rows.count, out.nulls(rows.count));
   if (lane_of(schema_[column].type) == Lane::kText) {

@@ -86,6 +86,8 @@ class DeltaSegment : public Segment {
                                 : rows.positions[rows.count - 1] + std::size_t{1};
     return end <= chunk_.row_count && rows.first <= chunk_.row_count - end;
   }
+  ColumnView codes_in(const DictionaryDomain& domain, std::uint32_t column,
+                      const RowSelection& rows, Vec& out) const;
   std::uint32_t read_codes(const RowSelection& rows, const RowLayout::Access& access,
                            std::uint32_t* out) const noexcept;
   void read_integers(std::uint32_t column, const RowSelection& rows,
