@@ -106,6 +106,35 @@ TEST_CASE("a look-up of NULL finds no 0 in a key column that is never NULL", "[e
   CHECK(rows == 1);
 }
 
+TEST_CASE("an old snapshot finds a row once whose key changed behind its hashed columns",
+          "[engine]") {
+  MemoryDatabase database(std::size_t{16} << 20, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
+  TableSchema schema("t");
+  schema.column("a", Type::kInt32).column("b", Type::kInt32);
+  const TableId table =
+      must(database->create_table(schema.unique_key("k", {"a", "b"}).hash_prefix(1)));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  RowId row = must(t.insert(table, {Value::int32(7), Value::int32(1)}));
+  must(t.commit());
+  const auto check = [&](Transaction& reader, int b) {
+    std::vector<std::int32_t> found;
+    must(reader.find_all({table, 0}, {Value::int32(7)}, [&](const Row& seen) {
+      found.push_back(seen.get_int32(ColumnId(1)));
+      return true;
+    }));
+    CHECK(found == std::vector<std::int32_t>{b});
+  };
+  Transaction old = must(database->begin(AccessMode::kReadOnly));
+  for (const int b : {2, 3}) {
+    Transaction change = must(database->begin(AccessMode::kReadWrite));
+    row = must(change.update(table, row, {{ColumnId(1), Value::int32(b)}}));
+    must(change.commit());
+    check(old, 1);
+    Transaction now = must(database->begin(AccessMode::kReadOnly));
+    check(now, b);
+  }
+}
+
 TEST_CASE("a foreign key refuses a decimal column of another scale", "[engine]") {
   MemoryDatabase database;
   TableSchema parents("parents");
