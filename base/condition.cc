@@ -133,13 +133,13 @@ Condition Condition::any_of(const std::vector<Condition>& parts) {
 Condition Condition::negated(const Condition& part) { return combined(Kind::kNone, {part}); }
 
 Condition Condition::combined(Kind kind, const std::vector<Condition>& parts) {
-  if (parts.empty()) return wrong("a condition of 0 parts");
+  if (parts.empty()) return wrong("the combination of conditions has no parts");
   if (parts.size() >= kNodesMax) return too_large(parts.size() + 1);
   Condition whole;
   whole.nodes_.push_back({kind, static_cast<std::uint16_t>(parts.size()), {}, {}, {}});
   for (const Condition& part : parts) {
     if (!part.error_.empty()) return part;
-    if (part.nodes_.empty()) return wrong("a part that is no condition");
+    if (part.nodes_.empty()) return wrong("a part of the combination is not a condition");
     whole.nodes_.insert(whole.nodes_.end(), part.nodes_.begin(), part.nodes_.end());
     if (whole.nodes_.size() > kNodesMax) return too_large(whole.nodes_.size());
   }

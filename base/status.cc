@@ -50,7 +50,7 @@ std::string Status::to_string() const {
 
 namespace detail {
 void bad_result_access(const Status& status) noexcept {
-  std::fprintf(stderr, "flugs: the value of a Result was taken that has none: %s\n",
+  std::fprintf(stderr, "flugs: value() was called on a Result that holds an error: %s\n",
                status.to_string().c_str());
   std::abort();
 }

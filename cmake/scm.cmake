@@ -5,7 +5,7 @@ if(NOT FLUGS_SCM)
   return()
 endif()
 if(FLUGS_SANITIZE OR FLUGS_LIBFUZZER OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  message(FATAL_ERROR "FLUGS_SCM needs GCC, and goes with no sanitizer")
+  message(FATAL_ERROR "FLUGS_SCM needs GCC, and cannot be combined with a sanitizer")
 endif()
 
 # Where the address sanitizer has its shadow, which the kernel keeps free.

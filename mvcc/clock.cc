@@ -35,14 +35,16 @@ Status unusable(const std::string& why) {
 
 Status Clock::check_processors() {
   if (!has_invariant_counter())
-    return unusable("CPUID names no invariant counter, or no RDTSCP to read it with");
+    return unusable("CPUID reports no invariant counter, or no RDTSCP instruction to read it");
   std::ifstream file(kClockSource);
   std::string source;
   if (!std::getline(file, source))
-    return unusable(fmt::format("{} does not say whether the kernel trusts them", kClockSource));
+    return unusable(fmt::format("{} does not show whether the kernel trusts them", kClockSource));
   if (source != "tsc")
-    return unusable(fmt::format("the kernel goes by {} ({}), as it does when they are not alike",
-                                source, kClockSource));
+    return unusable(
+        fmt::format("the kernel uses the clock source {} ({}), not tsc, so the counters of the "
+                    "processors may differ",
+                    source, kClockSource));
   return {};
 }
 

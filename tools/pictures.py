@@ -327,7 +327,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--take", metavar="DIRECTORY")
-    parser.add_argument("--date", help="of the measurement, with --take: YYYY-MM-DD")
+    parser.add_argument("--date", help="date of the measurement, with --take: YYYY-MM-DD")
     options = parser.parse_args()
     if options.take:
         if not options.date:

@@ -271,7 +271,7 @@ def main():
     try:
         (matplotlib,) = pypi.import_packages("plot_restart.py", ["matplotlib"])
     except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"tools/plot_restart.py: matplotlib cannot be had: {error}")
+        sys.exit(f"tools/plot_restart.py: matplotlib is not available: {error}")
     matplotlib.use("Agg")
     from matplotlib import pyplot  # after the choice of what draws
     plots = Plots(sys.argv[1], pyplot)

@@ -115,7 +115,7 @@ def check_recovery(data, figure, flugs):
 
 def check_plots(directory, figures):
     if not any(name.endswith(".png") for name in os.listdir(directory)):
-        print("no plots: matplotlib cannot be had")
+        print("no plots: matplotlib is not available")
         return
     for figure in figures:
         for ending in (".png", ".svg"):

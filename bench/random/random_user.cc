@@ -156,7 +156,8 @@ Status RandomUser::change(Transaction& transaction, const Row& row, TableId tabl
       const ColumnValue is{changes[0].column, row.get(changes[0].column)};
       const Result<bool> set = transaction.compare_and_set({table, 0}, key, {&is, 1}, changes);
       if (set.ok() && !*set)
-        return Status(StatusCode::kCorrupt, "compare_and_set: another value than just read");
+        return Status(StatusCode::kCorrupt,
+                      "compare_and_set: the value differs from the value just read");
       return set.ok() ? Status() : set.status();
     }
     default: {
@@ -262,7 +263,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   };
   const Result<TableSchema> schema = database.schema(id);
   if (!schema.ok()) return schema.status();
-  if (names_of(*schema) != names_of(table.schema)) return differs(-1, "the definition is another");
+  if (names_of(*schema) != names_of(table.schema)) return differs(-1, "the definition differs");
   Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   // By key each row that must be there; by scan how many there are.

@@ -42,7 +42,7 @@ Result<RestartControl> RestartControl::open(const std::string& path) {
   RestartControl control;
   control.file_ = std::move(file).value();
   if (control.header().magic != kControlMagic)
-    return Status(StatusCode::kIncompatible, path + " is not a restart benchmark's");
+    return Status(StatusCode::kIncompatible, path + " is not a file of the restart benchmark");
   return control;
 }
 

@@ -21,7 +21,7 @@ Status wrong(std::string what) {
 
 /// Checks that a row was found and has exactly the values `expected`.
 Status expect_values(const Result<Row>& row, std::uint64_t id, const RestartRow& expected) {
-  if (row.code() == StatusCode::kNotFound) return wrong(fmt::format("row {} is not there", id));
+  if (row.code() == StatusCode::kNotFound) return wrong(fmt::format("row {} does not exist", id));
   if (!row.ok()) return row.status();
   for (std::uint16_t column = 0; column < kRestartColumns; ++column)
     if (const Value value = row->get(ColumnId(column)); value != expected[column])
@@ -186,9 +186,9 @@ Status find_totals(const Transaction& transaction, TableId table, RestartControl
   if (status.ok()) status = add_up_first_column(transaction, table, scanned);
   if (!status.ok()) return status;
   if (again != found) return wrong("sum(c1) twice gives two sums");
-  if (scanned != found) return wrong("a scan adds up to another sum than sum(c1)");
+  if (scanned != found) return wrong("the sum over a scan differs from sum(c1)");
   if (control.plan().sums_first && control.status().first_sum != found)
-    return wrong("sum(c1) as the first query gave another sum");
+    return wrong("sum(c1) as the first query gave a different sum");
   return {};
 }
 

@@ -144,7 +144,8 @@ Result<LineCosts> measure_line_costs(double seconds) {
   const std::array<int, 2> processors = two_processors();
   if (processors[1] < 0)
     return Status(StatusCode::kInvalidArgument,
-                  "there is one processor only: what lines cost between two is not to be measured");
+                  "this machine has one processor: the cost of a line between two processors "
+                  "cannot be measured");
   LineCosts costs;
   std::thread measuring([&] {
     stay_on(processors[0]);

@@ -132,7 +132,7 @@ void TatpAudit::check_subscriber(std::uint32_t s_id, const TatpState& base, cons
     } else if (base[field] != actual[field]) {
       const Invariant invariant =
           field < TatpState::kSlots ? Invariant::kAcknowledged : Invariant::kSlots;
-      report.broken(invariant, fmt::format("{}: nobody changed it, yet it went from {} to {}",
+      report.broken(invariant, fmt::format("{}: it changed from {} to {} without a write",
                                            field_name(s_id, static_cast<std::uint16_t>(field)),
                                            base[field], actual[field]));
     }

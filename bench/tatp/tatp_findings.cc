@@ -32,7 +32,7 @@ Record* TatpFindings::record_of_type(std::array<Record, kTypesMax>& records, std
   }
   Record& record = records[static_cast<std::size_t>(type) - 1];
   if (record.present)
-    report_.broken(Invariant::kPopulation, fmt::format("a row of {} stands twice", table));
+    report_.broken(Invariant::kPopulation, fmt::format("a row of {} occurs twice", table));
   record.present = true;
   return &record;
 }
@@ -59,7 +59,7 @@ void TatpFindings::add_subscriber(std::int64_t s_id, std::string_view sub_nbr,
   SubscriberRecord* subscriber = record(s_id, "subscriber");
   if (subscriber == nullptr) return;
   if (subscriber->s_id != 0)
-    report_.broken(Invariant::kPopulation, fmt::format("subscriber {} stands twice", s_id));
+    report_.broken(Invariant::kPopulation, fmt::format("subscriber {} occurs twice", s_id));
   subscriber->s_id = static_cast<std::uint32_t>(s_id);
   for (std::size_t i = 0; i < small.size(); ++i)
     subscriber->small[i] = static_cast<std::uint8_t>(
@@ -110,7 +110,7 @@ void TatpFindings::add_forwarding(std::int64_t s_id, std::int64_t type, std::int
   ForwardingRecord& forwarding = subscriber->facilities[static_cast<std::size_t>(type) - 1]
                                      .forwarding[static_cast<std::size_t>(start_time) / 8];
   if (forwarding.present)
-    report_.broken(Invariant::kParents, fmt::format("call forwarding ({}, {}, {}) stands twice",
+    report_.broken(Invariant::kParents, fmt::format("call forwarding ({}, {}, {}) occurs twice",
                                                     s_id, type, start_time));
   forwarding = {.present = true,
                 .end_time = static_cast<std::uint8_t>(end_time),

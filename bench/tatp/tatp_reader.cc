@@ -121,7 +121,7 @@ class Reader {
     ForwardingRecord& forwarding =
         record_.facilities[type - 1].forwarding[static_cast<std::size_t>(start / 8)];
     if (forwarding.present)
-      report_.broken(Invariant::kParents, fmt::format("call forwarding ({}, {}, {}) stands twice",
+      report_.broken(Invariant::kParents, fmt::format("call forwarding ({}, {}, {}) occurs twice",
                                                       record_.s_id, type, start));
     forwarding.present = true;
     const std::int64_t end = row.get_int64(TatpColumns::kEndTime);

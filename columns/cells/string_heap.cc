@@ -60,8 +60,8 @@ Status StringHeap::load() {
   if (current_offset_ == 0 || used_ < kHeader || used_ > current_bytes_)
     return Status(
         StatusCode::kCorrupt,
-        fmt::format("{}: {}: the end of the strings is given as chunk {}, byte {}: there "
-                    "are {} chunks, that one of {} bytes",
+        fmt::format("{}: {}: end of the strings: found chunk {}, byte {}, but there are {} chunks, "
+                    "and that chunk has {} bytes",
                     pool_.path(), owner_, end_chunk, used_, chunks_.count(), current_bytes_));
   return {};
 }

@@ -74,8 +74,8 @@ void DictionaryEntries::begin_opening() noexcept {
 Status DictionaryEntries::find_null() {
   const std::uint64_t known = layout_.null_code;
   if (known > kEntriesMax)
-    return corrupt(
-        fmt::format("ValueID of NULL: expected one below {}, found {}", kEntriesMax, known - 1));
+    return corrupt(fmt::format("ValueID of NULL: expected a ValueID below {}, found {}",
+                               kEntriesMax, known - 1));
   std::uint64_t hash = 0;
   const auto id = static_cast<std::uint32_t>(known - 1);
   if (known != 0 && id < count() && prove(id, hash) == Proof::kNull) set_null_code(id);
@@ -95,12 +95,11 @@ Status DictionaryEntries::check(const RebuildCounts& counts) const {
   if (id == kNone) return {};
   std::uint64_t hash = 0;
   if (prove(id, hash) == Proof::kNull)
-    return corrupt(fmt::format("ValueID {}: an entry of NULL, whose ValueID is given as {}", id,
+    return corrupt(fmt::format("ValueID {}: expected a value, found NULL, which has ValueID {}", id,
                                static_cast<std::int32_t>(null_code())));
   return corrupt(fmt::format(
-      "ValueID {}: its text, {} bytes at offset {}, is not where "
-      "strings of this column stand",
-      id, text(id).size(), text(id).data() - reinterpret_cast<const char*>(pool_.base())));
+      "ValueID {}: expected a text in the strings of this column, found {} bytes at offset {}", id,
+      text(id).size(), text(id).data() - reinterpret_cast<const char*>(pool_.base())));
 }
 
 void DictionaryEntries::finish_opening(const RebuildCounts& counts, std::uint32_t end) noexcept {
@@ -124,8 +123,8 @@ Status DictionaryEntries::corrupt(const std::string& what) const {
 
 Status DictionaryEntries::torn_entry(std::uint32_t id) const {
   return corrupt(
-      fmt::format("ValueID {} at offset {}: expected an entry whose proof fits, "
-                  "found another one",
+      fmt::format("ValueID {} at offset {}: expected an entry with a valid "
+                  "proof, found an invalid proof",
                   id, entry(id) - pool_.base()));
 }
 

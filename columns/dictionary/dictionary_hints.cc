@@ -25,8 +25,7 @@ DictionaryHints::DictionaryHints(pmem::Pool& pool, HintIndexLayout& layout,
 Status DictionaryHints::check_loaded() const {
   if (index_.is_loaded()) return {};
   return entries_.corrupt(
-      "its index in the pool: expected one that is whole, found a damaged one, without which no "
-      "value is looked for");
+      "expected an intact index in the pool, found a damaged one: no value can be looked up");
 }
 
 std::uint32_t DictionaryHints::count_unproven() const noexcept {
@@ -230,7 +229,7 @@ Status DictionaryHints::recover_null(std::uint32_t durable_end) {
     entries_.set_null_code(static_cast<std::uint32_t>(id));
   } else if (id < durable_end) {
     return entries_.corrupt(
-        fmt::format("ValueID {}: expected the entry of NULL, found another one", id));
+        fmt::format("ValueID {}: expected the entry of NULL, found the entry of a value", id));
   } else {
     known = 0;
   }

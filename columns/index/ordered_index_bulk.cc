@@ -121,7 +121,7 @@ Status OrderedIndex::check() const {
   Audit state;
   if (Status status = audit(*anchor_->child(0), 0, state); !status.ok()) return status;
   if (state.last_leaf->next.load(std::memory_order_relaxed) != nullptr)
-    return broken("the last leaf is linked to another");
+    return broken("the last leaf is linked to a next leaf");
   if (state.entries != size())
     return broken(std::to_string(state.entries) + " entries, but the size says " +
                   std::to_string(size()));

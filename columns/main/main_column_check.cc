@@ -143,11 +143,12 @@ class MainColumnAuditor {
     if (!column_.has_entries()) return {};
     for (std::uint64_t code = 0; code < column_.code_count(); ++code) {
       if (!is_plausible_entry(code))
-        return checker_.wrong("text in the pool", fmt::format("another in entry {}", code));
+        return checker_.wrong("text in the pool",
+                              fmt::format("text outside the pool in entry {}", code));
       const std::uint64_t first = column_.has_nulls() ? 1 : 0;
       if (code > first && !is_less(column_.entry_value(code - 1), column_.entry_value(code)))
         return checker_.wrong("ascending entries",
-                              fmt::format("entry {} not above the one before", code));
+                              fmt::format("entry {} not above the entry before it", code));
     }
     return {};
   }
@@ -178,8 +179,7 @@ class MainColumnAuditor {
     Value max;
     for (std::uint32_t row = 0; row < column_.row_count(); ++row) {
       if (!is_plausible_row(row))
-        return checker_.wrong("a code or a cell that there is",
-                              fmt::format("another in row {}", row));
+        return checker_.wrong("a valid code or cell", fmt::format("an invalid one in row {}", row));
       if (column_.is_null(row)) {
         ++nulls;
         continue;

@@ -71,8 +71,8 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
   DatabaseLayout& root = root_of(pool_);
   audit_.part(kRootPart).items = 1;
   if (root.magic == 0 && root.catalog == 0 && root.slot_array == 0) {
-    audit_.remark(kRootPart, fmt::format("{}: holds no database: creation was cut short, or not "
-                                         "yet begun; the next opening makes one",
+    audit_.remark(kRootPart, fmt::format("{}: holds no database: its creation was interrupted or "
+                                         "has not begun; the next opening creates it",
                                          pool_.path()));
   } else {
     if (root.magic != DatabaseLayout::kMagic)
@@ -167,9 +167,10 @@ void PoolAudit::load_table(std::uint64_t offset) {
   audit_.note(part, pool_.allocator().claim({offset, layout.bytes}, part));
   for (const auto& other : tables_)
     if (other->name() == stored->schema.name || other->id() == TableId(layout.table_id))
-      audit_.damage(part, fmt::format("{}: table at offset {}: name and id expected unlike any "
-                                      "other's, found {} and {} twice",
-                                      pool_.path(), offset, stored->schema.name, layout.table_id));
+      audit_.damage(
+          part, fmt::format(
+                    "{}: table at offset {}: expected a unique name and id, found {} and {} twice",
+                    pool_.path(), offset, stored->schema.name, layout.table_id));
   auto table = std::make_unique<Table>(pool_, layout, *std::move(stored));
   table->load_what_is_whole(
       [&](const std::string& name, const Status& status) { audit_.note(name, status); });
@@ -228,8 +229,8 @@ void PoolAudit::audit_dictionaries(Table& table) {
     }
     audit_.part(part).items = counts.entries;
     if (counts.dropped != 0)
-      audit_.remark(part, fmt::format("{}: {} dictionary entries whose proof does not fit: torn by "
-                                      "a crash, or damaged; {} fit",
+      audit_.remark(part, fmt::format("{}: {} dictionary entries with an invalid proof: torn by a "
+                                      "crash, or damaged; {} are valid",
                                       pool_.path(), counts.dropped, counts.entries));
     // Entries are looked up only in a complete index.
     Status s = dictionary.finish_rebuild(counts);
@@ -246,8 +247,8 @@ void PoolAudit::audit_constants(const Table& table) {
   for (const columns::Column* column : table.columns())
     if (!column->is_dropped() && column->has_constant() && !column->has_plausible_constant())
       audit_.damage(fmt::format("table {}, column {}", table.name(), column->name()),
-                    fmt::format("{}: the constant of rows that lack it: expected a ValueID that "
-                                "was given out, or text in its place, found {:#x}",
+                    fmt::format("{}: the constant of rows that lack it: expected an assigned "
+                                "ValueID, or text in the column's strings, found {:#x}",
                                 pool_.path(), column->constant().low));
 }
 
@@ -263,19 +264,19 @@ bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::s
                                       pool_.path(), row, pool_.offset_of(&version).offset,
                                       timestamp_limit_, stamp));
     if (mvcc::is_tag(stamp) && knows_slots_ && !slots_->is_known_tag(stamp))
-      audit_.damage(part,
-                    fmt::format("{}: row {} at offset {}: tag expected to be one that was given "
-                                "out, found that of slot {}, generation {}",
-                                pool_.path(), row, pool_.offset_of(&version).offset,
-                                mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
+      audit_.damage(part, fmt::format("{}: row {} at offset {}: expected an assigned tag, found "
+                                      "that of slot {}, generation {}",
+                                      pool_.path(), row, pool_.offset_of(&version).offset,
+                                      mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
   }
   const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
   const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
   if (created && deleted && version.deleted < version.created)
-    audit_.damage(part, fmt::format("{}: row {} at offset {}: deleted expected not before created "
-                                    "{}, found {}",
-                                    pool_.path(), row, pool_.offset_of(&version).offset,
-                                    version.created, version.deleted));
+    audit_.damage(
+        part,
+        fmt::format(
+            "{}: row {} at offset {}: expected a deletion not before the creation at {}, found {}",
+            pool_.path(), row, pool_.offset_of(&version).offset, version.created, version.deleted));
   return created && !deleted;
 }
 
@@ -297,12 +298,12 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
     const columns::Column& column = newest.is_dropped() || edition == nullptr ? newest : *edition;
     const char* expected = nullptr;
     if (!column.was_plausible_at_opening(layout, cells, i)) {
-      expected = "a ValueID that was given out, or text in its place";
+      expected = "an assigned ValueID, or text in the column's strings";
     } else if (column.is_dropped()) {
       continue;
     } else if (column.is_dictionary() &&
                !column.dictionary().is_present(static_cast<std::uint32_t>(layout.load(cells, i)))) {
-      expected = "a ValueID whose entry is whole";
+      expected = "a ValueID with an intact entry";
     } else if (!column.nullable() && column.is_null(layout, cells, i)) {
       expected = "a value in a column that is NOT NULL";
     }
@@ -370,8 +371,9 @@ void PoolAudit::audit_unique_key(const Table& table, KeyIndex& key,
   audit_.note(part, key.entries().check_unread());
   for (std::size_t i = 1; i < entries.size(); ++i)
     if (entries[i].hash == entries[i - 1].hash && key.same_key(entries[i].row, entries[i - 1].row))
-      audit_.damage(part, fmt::format("{}: rows {} and {}: expected unlike keys, found the same",
-                                      pool_.path(), entries[i - 1].row, entries[i].row));
+      audit_.damage(part,
+                    fmt::format("{}: rows {} and {}: expected different keys, found equal keys",
+                                pool_.path(), entries[i - 1].row, entries[i].row));
   if (!key.entries().is_loaded()) return;
   pmem::Persister persister(pool_.medium());
   key.entries().recover(persister);
@@ -386,8 +388,8 @@ void PoolAudit::audit_unique_key(const Table& table, KeyIndex& key,
       first = entry.row;
   }
   if (missing != 0)
-    audit_.damage(part, fmt::format("{}: row {}: expected an entry in the key's index, found none, "
-                                    "nor of {} rows more",
+    audit_.damage(part, fmt::format("{}: row {}: expected an entry in the key's index, found none; "
+                                    "{} more rows lack an entry",
                                     pool_.path(), first, missing - 1));
 }
 

@@ -186,7 +186,7 @@ bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::u
   if (idle_percent >= policy.idle_percent || table.rows().is_delta_full()) return true;
   table.merge_record().set_state(
       MergeState::kProcessorsBusy,
-      fmt::format("{} % of the processors' time were idle, merging needs {} %", idle_percent,
+      fmt::format("{} % of the processors' time was idle, merging needs {} %", idle_percent,
                   policy.idle_percent));
   return false;
 }
@@ -198,12 +198,12 @@ bool Merger::is_wanted(Table& table, const MergePolicy& policy,
   if (plan.chunks != 0) {
     table.merge_record().set_state(
         MergeState::kDeltaSmall,
-        fmt::format("{} full chunks of {} bytes could be merged, {} bytes are wanted first",
+        fmt::format("{} full chunks of {} bytes could be merged, a merge needs {} bytes",
                     plan.chunks, plan.bytes, policy.delta_bytes));
   } else if (plan.left_out != 0) {
     table.merge_record().set_state(
         MergeState::kWritten,
-        fmt::format("in each of {} full chunks more than {} % of the rows were written lately",
+        fmt::format("in each of {} full chunks more than {} % of the rows were written recently",
                     plan.left_out, policy.written_percent));
   } else {
     table.merge_record().set_state(MergeState::kNothingToMerge,
@@ -225,7 +225,7 @@ void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merg
   }
   ++watched.failures;
   record.set_state(MergeState::kFailed,
-                   fmt::format("{}; tried again in {} ms", status.to_string(),
+                   fmt::format("{}; the next attempt is in {} ms", status.to_string(),
                                pause_after(watched.failures, policy.interval).count()));
 }
 

@@ -58,7 +58,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   for (std::size_t i = 0; i < wanted.columns.size(); ++i)
     if (wanted.columns[i].dropped)
       return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: column {} is a dropped one", wanted.name, i));
+                    fmt::format("table {}: column {} is dropped: leave it out", wanted.name, i));
   Result<TableSchema> schema = complete_schema(wanted);
   if (!schema.ok()) return std::move(schema).status();
   std::unique_lock guard(ddl_mutex_);
@@ -69,7 +69,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   if (Status s = resolve_foreign_keys(*schema); !s.ok()) return s;
   const auto full = [&] {
     return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: {} tables at a time and {} in a pool's life at most",
+                  fmt::format("{}: at most {} tables at a time and {} in a pool's life are allowed",
                               pool_.path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
   };
   const auto free_place = [&] {
@@ -124,10 +124,9 @@ Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   const bool nobody_is_left = transactions_.wait_for_all();
   guard.lock();
   if (nobody_is_left) return {};
-  return Status(StatusCode::kBusy,
-                fmt::format("table {}: a transaction that began before it refers to another table "
-                            "is still open",
-                            table.name()));
+  return Status(StatusCode::kBusy, fmt::format("table {}: it refers to another table, and a "
+                                               "transaction that began earlier is still open",
+                                               table.name()));
 }
 
 // A table that others refer to stays.

@@ -93,7 +93,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
   if (!running.owns_lock())
     return Status(StatusCode::kBusy,
-                  fmt::format("table {}: is being merged or dropped already", merged->name()));
+                  fmt::format("table {}: it is already being merged or dropped", merged->name()));
   if (merged->is_dropped()) return no_table();
   TableMerge merge(*pool_, slots(), *merged, catalog_.ddl_mutex(), options);
   Status status = merge.run();

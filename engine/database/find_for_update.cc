@@ -90,7 +90,7 @@ Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> value
   };
   if (wait.limit < std::chrono::milliseconds(0))
     return named(StatusCode::kInvalidArgument,
-                 fmt::format("a wait of {} ms, allowed are 0 and more", wait.limit.count()));
+                 fmt::format("a wait of {} ms, allowed are 0 ms and more", wait.limit.count()));
   const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
   for (;;) {
     Result<Row> row = find(key, values);
@@ -102,7 +102,8 @@ Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> value
     if (locked.code() != StatusCode::kNotFound) return named(locked.code(), locked.message());
     if (context_->reads_anew()) continue;
     context_->conflicts.add();
-    return named(StatusCode::kConflict, "somebody has written the row since the snapshot");
+    return named(StatusCode::kConflict,
+                 "another transaction has written the row since the snapshot");
   }
 }
 

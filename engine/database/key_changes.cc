@@ -44,10 +44,9 @@ Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key
     is_one_left = true;
   }
   if (is_one_left)
-    return Status(StatusCode::kBusy,
-                  fmt::format("table {}, key {}: a transaction is open that may know the key that "
-                              "was dropped from its place",
-                              table.name(), key.name));
+    return Status(StatusCode::kBusy, fmt::format("table {}, key {}: a transaction is open that may "
+                                                 "use the key dropped from the same place",
+                                                 table.name(), key.name));
   return Status(StatusCode::kInvalidArgument,
                 fmt::format("table {}, key {}: {} keys, at most {}", table.name(), key.name,
                             kKeysMax, kKeysMax));
@@ -59,7 +58,7 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
   if (altered == nullptr) return no_table();
   if (wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: a key that is dropped is not added", altered->name()));
+                  fmt::format("table {}: a dropped key cannot be added", altered->name()));
   const std::lock_guard no_merge(altered->merge_mutex());
   // From here on no thread makes indexes of the table, or reads rows that opening left.
   if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
@@ -165,7 +164,8 @@ Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
   if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
   for (const auto& foreign : table.references().foreign_keys())
     if (foreign->child_key == index)
-      return refused(fmt::format("foreign key {} finds its rows by it", foreign->schema().name));
+      return refused(
+          fmt::format("foreign key {} uses it to find its rows", foreign->schema().name));
   if (table.references().referrers() == nullptr) return {};
   for (const ForeignKey* foreign : *table.references().referrers())
     if (foreign->parent_key == index)

@@ -43,7 +43,7 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
   if (!table.has_column(column)) return table.no_column(column);  // dropped meanwhile
   if (held.is_null())
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: holds NULL, to which nothing can be added",
+                  fmt::format("table {}, column {}: the value is NULL: nothing can be added to it",
                               table.name(), target.name()));
   std::int64_t sum = 0;
   bool fits = !__builtin_add_overflow(held.raw(), amount.raw(), &sum);

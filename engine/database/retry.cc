@@ -43,7 +43,7 @@ Status check_options(const RetryOptions& options) {
   if (options.time_limit < std::chrono::milliseconds(0))
     return Status(
         StatusCode::kInvalidArgument,
-        fmt::format("time_limit is {} ms, allowed are 0 and more", options.time_limit.count()));
+        fmt::format("time_limit is {} ms, allowed are 0 ms and more", options.time_limit.count()));
   return {};
 }
 
@@ -164,7 +164,8 @@ Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOpti
     if (is_late || (options.attempts_max != 0 && report.attempts >= options.attempts_max))
       return Status(
           done.code(),
-          fmt::format("given up after {} attempts in {} ms; the last one: {}", report.attempts,
+          fmt::format("given up after {} attempts in {} ms; the last attempt failed: {}",
+                      report.attempts,
                       std::chrono::duration_cast<std::chrono::milliseconds>(end - begun).count(),
                       done.message().empty() ? to_string(done.code()) : done.message()));
     report.paused += std::chrono::duration_cast<std::chrono::microseconds>(

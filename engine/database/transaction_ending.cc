@@ -12,9 +12,7 @@ namespace flugs::engine {
 
 namespace {
 
-Status no_transaction() {
-  return Status(StatusCode::kNotFound, "no such transaction is open, or not any more");
-}
+Status no_transaction() { return Status(StatusCode::kNotFound, "no open transaction has this id"); }
 
 }  // namespace
 
@@ -43,25 +41,26 @@ Status TransactionManager::cancel(TransactionId id) noexcept {
 Status TransactionManager::end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
   if (idle < std::chrono::milliseconds(10))
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("idle is {} ms, allowed are 10 and more", idle.count()));
+                  fmt::format("idle is {} ms, allowed are 10 ms and more", idle.count()));
   TransactionContext* context = context_of(id);
   if (context == nullptr) return no_transaction();
   for (const TransactionInfo& info : open()) {
     if (!(info.id == id) || info.is_ended) continue;
-    if (info.is_in_call) return Status(StatusCode::kBusy, "a call of the transaction is under way");
+    if (info.is_in_call) return Status(StatusCode::kBusy, "a call of the transaction is running");
     if (info.idle >= idle) continue;
-    return Status(StatusCode::kBusy,
-                  fmt::format("the transaction has been without a call for {} ms that are known "
-                              "of, of {}",
-                              info.idle.count(), idle.count()));
+    return Status(
+        StatusCode::kBusy,
+        fmt::format("the transaction has made no call for at least {} ms, required are {} ms",
+                    info.idle.count(), idle.count()));
   }
   const std::uint64_t answers = context->ending.answers();
   if (Status s = cancel(id); !s.ok()) return s;
   mvcc::heavy_barrier();
   if (context->ending.is_in_call())
-    return Status(StatusCode::kBusy, "a call of the transaction is under way; it is to end");
+    return Status(StatusCode::kBusy,
+                  "a call of the transaction is running; the transaction will end after it");
   if (context->ending.answers() != answers || context_of(id) == nullptr)
-    return Status(StatusCode::kBusy, "the transaction has just made a call; it is to end");
+    return Status(StatusCode::kBusy, "the transaction has just made a call; it will end soon");
   if (!context->ending.claim_ending()) return {};  // its owner has come back, and ends it
   context->ending.note_abandoned();
   end_claimed(*context);

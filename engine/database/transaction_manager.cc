@@ -38,7 +38,8 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
   mvcc::Slot* slot = slots_.acquire();
   if (slot == nullptr)
     return Status(StatusCode::kTooManyTransactions,
-                  fmt::format("{} transactions are open, which is slots_max", slots_.slot_count()));
+                  fmt::format("{} transactions are open, as many as OpenOptions::slots_max allows",
+                              slots_.slot_count()));
   FLUGS_DCHECK(slot->index() < contexts_.size());
   TransactionContext& context = *contexts_[slot->index()];
   FLUGS_DCHECK(context.writes.empty() && context.index_changes.empty());
@@ -198,7 +199,7 @@ Status TransactionManager::rollback_to(TransactionContext& context,
   if (!place.ok()) return place.status();
   if (context.ending.is_visited())
     return Status(StatusCode::kInvalidArgument,
-                  "rollback_to: a call of the transaction is going through rows");
+                  "rollback_to: a call of the transaction is visiting rows");
   const Visit visiting(context);
   context.undo_since(context.savepoints[*place]);
   context.locks.release_since(context.savepoints[*place].locks);

@@ -420,7 +420,7 @@ Status ChunkMerge::run(std::chrono::milliseconds patience) {
     if (moved || !built.ok()) break;
     if (std::chrono::steady_clock::now() >= deadline) {
       built = Status(StatusCode::kBusy,
-                     fmt::format("table {}, chunk {}: a transaction has locked a row of it",
+                     fmt::format("table {}, chunk {}: a transaction has locked a row of the chunk",
                                  table_.name(), chunk_));
     } else {
       std::this_thread::sleep_for(kPause);

@@ -226,7 +226,8 @@ bool TableMerge::wait_patiently(std::uint64_t since) const {
 Status TableMerge::too_old() const {
   if (is_stopped())
     return Status(StatusCode::kCancelled,
-                  fmt::format("table {}: dropped, or the database is being closed", table_.name()));
+                  fmt::format("table {}: the table was dropped, or the database is being closed",
+                              table_.name()));
   const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
   const char* const asked =
       options_.ends_old_transactions ? "; it was asked to end, but has made no call since" : "";

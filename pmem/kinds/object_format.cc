@@ -136,13 +136,14 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
   const std::uint64_t bytes = file.size();
   const auto known = file.first(std::min<std::uint64_t>(bytes, kDescriptorBytes));
   if (std::all_of(known.begin(), known.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}, a pool whose creation was cut short or that lost its head",
-                              where, bytes == 0 ? "is empty" : "begins with zeros only"));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: {}: the creation of the pool was interrupted, or its header is lost",
+                    where, bytes == 0 ? "is empty" : "begins with zeros only"));
   }
   if (bytes < kObjectSignature.size() || load<std::array<char, 8>>(file, 0) != kObjectSignature) {
     return Status(StatusCode::kIncompatible,
-                  fmt::format("{}: is no flugs pool: begins with \"{}\", expected \"PMEMOBJ.\"",
+                  fmt::format("{}: not a flugs pool: it begins with \"{}\", expected \"PMEMOBJ.\"",
                               where, printable(known.first(std::min<std::size_t>(8, bytes)))));
   }
   if (bytes < PMEMOBJ_MIN_POOL) {
@@ -160,14 +161,14 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
   // Creation writes these in this order: the signature, the layout's name, the root.
   if (root == 0 || file[kLayoutNameOffset] == std::byte{0}) {
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: has no {}: a pool whose creation was cut short, which can be "
-                              "removed, or one whose head is damaged",
-                              where, root == 0 ? "root object" : "name of a layout"));
+                  fmt::format("{}: has no {}: the creation of the pool was interrupted, and the "
+                              "file can be removed, or its header is damaged",
+                              where, root == 0 ? "root object" : "layout name"));
   }
   if (std::memcmp(file.data() + kLayoutNameOffset, kObjectLayoutName, sizeof("flugs")) != 0) {
     return Status(
         StatusCode::kIncompatible,
-        fmt::format("{}: is no flugs pool: libpmemobj layout is \"{}\", expected \"{}\"", where,
+        fmt::format("{}: not a flugs pool: its libpmemobj layout is \"{}\", expected \"{}\"", where,
                     printable(file.subspan(kLayoutNameOffset, 16)), kObjectLayoutName));
   }
   if (root < kDescriptorBytes || root > bytes - sizeof(PoolRoot) - kLineBytes) {

@@ -98,10 +98,9 @@ Result<Library> load_library(const std::string& path) {
       find(handle, "pmemobj_errormsg", library.errormsg))
     return library;
   const char* const why = ::dlerror();
-  return Status(
-      StatusCode::kIoError,
-      fmt::format("{}: a pool in a file is made with libpmemobj, which cannot be loaded: {}", path,
-                  why != nullptr ? why : "no reason given"));
+  return Status(StatusCode::kIoError,
+                fmt::format("{}: cannot load libpmemobj, which makes pools in files: {}", path,
+                            why != nullptr ? why : "no reason given"));
 }
 
 Status failed(const Library& library, const std::string& path, const char* what) {

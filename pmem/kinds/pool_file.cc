@@ -55,9 +55,9 @@ StatusCode code_of(int error) noexcept {
 Status check_path(const std::string& path) {
   const std::size_t zero = path.find('\0');
   if (zero == std::string::npos) return {};
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("{}: the path has a zero byte, at position {}: paths have none",
-                            path.substr(0, zero), zero));
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("{}: the path contains a zero byte, at position {}", path.substr(0, zero), zero));
 }
 
 std::string directory_of(const std::string& path) {
@@ -128,7 +128,7 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
   struct stat info{};
   if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
   if (!S_ISREG(info.st_mode)) {
-    return Status(StatusCode::kInvalidArgument, fmt::format("{}: is no regular file", path));
+    return Status(StatusCode::kInvalidArgument, fmt::format("{}: not a regular file", path));
   }
   Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
   if (!status.ok()) return status;
@@ -166,8 +166,9 @@ Status PoolFile::lock(short kind) const {
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd(), F_OFD_SETLK, &whole) == 0) return {};
   if (errno == EAGAIN || errno == EACCES) {
-    return Status(StatusCode::kBusy,
-                  fmt::format("{}: another process, or this one, has it open", path_));
+    return Status(
+        StatusCode::kBusy,
+        fmt::format("{}: the pool is already open, in another process or in this one", path_));
   }
   return failed("cannot lock", errno);
 }
@@ -221,7 +222,7 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
   FLUGS_CHECK(alignment != 0 && alignment % kPageBytes == 0);
   if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
-    return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
+    return Status(StatusCode::kBusy, fmt::format("{}: another process has the pool open", path_));
   }
   // Room for the largest gap before an aligned address; the unneeded part is given back.
   const std::uint64_t room = bytes + alignment;

@@ -57,7 +57,8 @@ void inspect_objects(std::span<const std::byte> file, const std::string& path,
 }  // namespace
 
 Status PoolImage::provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {
-  return Status(StatusCode::kReadOnly, fmt::format("{}: is only looked at", path()));
+  return Status(StatusCode::kReadOnly,
+                fmt::format("{}: the pool is open for inspection only", path()));
 }
 
 Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
@@ -71,11 +72,12 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
   const Status head = check_object_head(bytes, path);
   const std::uint64_t root = find_root(bytes);
   if (root == 0)
-    return head.ok() ? Status(StatusCode::kCorrupt,
-                              fmt::format("{}: no header of a pool found, neither at the root "
-                                          "object nor near it",
-                                          path))
-                     : head;
+    return head.ok()
+               ? Status(
+                     StatusCode::kCorrupt,
+                     fmt::format("{}: found no pool header, neither at the root object nor near it",
+                                 path))
+               : head;
   findings.push_back(
       {"libpmemobj's head", head.ok() ? check_object_descriptor(bytes, path) : head});
   if (depth == Depth::kAudit) inspect_objects(bytes, path, findings);
@@ -109,7 +111,7 @@ Status PoolImage::inspect_header(std::uint64_t bytes, std::uint64_t root_offset,
     if (std::memcmp(&copies[i], &*chosen, sizeof header) == 0) continue;
     status = Status(StatusCode::kCorrupt,
                     fmt::format("{}: pool header, copy {} at offset {}: checksum expected {:016x}, "
-                                "found {:016x}; the other copy is whole",
+                                "found {:016x}; the other copy is intact",
                                 path(), i, root_offset + i * sizeof(PoolHeader),
                                 checksum_of(copies[i]), copies[i].checksum));
   }
@@ -128,10 +130,10 @@ Status PoolImage::check_untouched(std::span<const std::byte> pool,
     if (found == rest.end()) continue;
     return Status(
         StatusCode::kCorrupt,
-        fmt::format("{}: offset {}: expected 0 from offset {} to {}, as nothing was put "
-                    "there, found {:#x}",
-                    path(), arena.touched_limit + (found - rest.begin()), arena.touched_limit,
-                    arena.allocated_limit, static_cast<unsigned>(*found)));
+        fmt::format(
+            "{}: offset {}: expected 0 in the unused bytes from offset {} to {}, found {:#x}",
+            path(), arena.touched_limit + (found - rest.begin()), arena.touched_limit,
+            arena.allocated_limit, static_cast<unsigned>(*found)));
   }
   return {};
 }
@@ -157,14 +159,16 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
   }
   if (depth_ == Depth::kOpening)
     return status.ok() ? Status(StatusCode::kCorrupt,
-                                fmt::format("{}: {} arenas, which do not lie in the file", path(),
+                                fmt::format("{}: {} arenas, which lie outside the file", path(),
                                             header.arena_count))
                        : status;
   const std::uint64_t begin = (root_offset + root_bytes(1) + kFallbackUnitBytes - 1) /
                               kFallbackUnitBytes * kFallbackUnitBytes;
   const std::uint64_t end = pool.size() / kFallbackUnitBytes * kFallbackUnitBytes;
   if (begin >= end)
-    return Status(StatusCode::kCorrupt, fmt::format("{}: nothing behind the root", path()));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: the file ends at the root object: it has no space for data", path()));
   whole_ = {.offset = begin, .bytes = end - begin, .allocated_limit = end, .touched_limit = end};
   take_as({&whole_, 1}, kFallbackSegmentBytes, kFallbackUnitBytes);
   return {};

@@ -24,7 +24,8 @@ FlushInstruction detect_flush_instruction() noexcept {
     if (name == "clwb") return FlushInstruction::kClwb;
     if (name == "clflushopt") return FlushInstruction::kClflushopt;
     if (name == "clflush") return FlushInstruction::kClflush;
-    std::fprintf(stderr, "flugs: FLUGS_FLUSH=%s ignored: clwb, clflushopt or clflush\n", wanted);
+    std::fprintf(stderr, "flugs: FLUGS_FLUSH=%s is ignored: expected clwb, clflushopt or clflush\n",
+                 wanted);
   }
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -133,7 +134,9 @@ void Persister::sync_file_span() noexcept {
   FLUGS_CHECK(file_span_begin_ < file_span_end_);
   const std::size_t bytes = file_span_end_ - begin;
   if (::msync(reinterpret_cast<void*>(begin), bytes, MS_SYNC) != 0) {
-    std::fprintf(stderr, "flugs: msync of %zu bytes: %s; what is durable is unknown, ending\n",
+    std::fprintf(stderr,
+                 "flugs: msync of %zu bytes failed: %s; the process ends, because it cannot know "
+                 "which data is durable\n",
                  bytes, std::strerror(errno));
     std::abort();
   }

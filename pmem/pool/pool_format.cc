@@ -51,9 +51,11 @@ Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std
                                       header.segment_bytes, unit));
   }
   if (header.max_bytes != pool_bytes) {
-    return corrupt(where, fmt::format("the size is {} bytes, expected {}: truncated or not "
-                                      "copied as a whole",
-                                      pool_bytes, header.max_bytes));
+    return corrupt(
+        where,
+        fmt::format(
+            "the size is {} bytes, expected {}: the file was truncated, or copied only in part",
+            pool_bytes, header.max_bytes));
   }
   if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
     return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
@@ -111,10 +113,11 @@ Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::u
     if (best == nullptr || copy.generation > best->generation) best = &copy;
   }
   if (best == nullptr) {
-    return corrupt(where, fmt::format("no whole header: checksums expected {:016x} and {:016x}, "
-                                      "found {:016x} and {:016x}; never completed, or damaged",
-                                      checksum_of(copies[0]), checksum_of(copies[1]),
-                                      copies[0].checksum, copies[1].checksum));
+    return corrupt(where,
+                   fmt::format("no intact header: checksums expected {:016x} and {:016x}, found "
+                               "{:016x} and {:016x}; the pool was never completed, or is damaged",
+                               checksum_of(copies[0]), checksum_of(copies[1]), copies[0].checksum,
+                               copies[1].checksum));
   }
   if (best->format_version != kFormatVersion) {
     return Status(StatusCode::kIncompatible,

@@ -79,8 +79,8 @@ Status ChunkList::load(
 Status ChunkList::check_end() const {
   const auto lost = [&](std::size_t index, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: pointer to chunk {}: expected an offset, found 0; but that "
-                              "behind it, {}, is {}",
+                  fmt::format("{}: {}: pointer to chunk {}: expected an offset, found 0, although "
+                              "the pointer to chunk {} is {}",
                               pool_.path(), owner_, count_, index, found));
   };
   for (std::size_t i = count_; i < kInline; ++i)

@@ -71,7 +71,9 @@ SegmentAllocator::Arena* SegmentAllocator::arena_of(Extent extent) noexcept {
 }
 
 Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persister) {
-  if (bytes == 0) return Status(StatusCode::kInvalidArgument, "an extent of 0 bytes was asked for");
+  if (bytes == 0)
+    return Status(StatusCode::kInvalidArgument,
+                  "the size of an extent is 0 bytes, must be 1 or more");
   if (bytes > medium_.bytes()) return out_of_space(bytes, Status());
   const std::uint64_t wanted = round_up(bytes, unit_bytes_);
   for (;;) {
@@ -81,7 +83,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       const std::scoped_lock lock(map_mutex_);
       note_write(SharedWord::kSpace, &map_mutex_);
       if (!has_finished_claims_) {
-        return Status(StatusCode::kBusy, "the pool is being opened: claims are not finished");
+        return Status(StatusCode::kBusy, "the pool is still being opened");
       }
       extent = free_.take(wanted);
       if (extent) dirty_bytes = hand_out(*extent);

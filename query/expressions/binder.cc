@@ -88,7 +88,7 @@ BoundPtr Binder::bind_condition(const Expr& expr) {
 }
 
 BoundPtr Binder::bind_node(const Expr& expr) {
-  if (!expr.is_given()) fail(StatusCode::kInvalidArgument, "an expression that is not given");
+  if (!expr.is_given()) fail(StatusCode::kInvalidArgument, "an expression is missing");
   const ExprNode& from = *expr.node();
   if (!from.error.empty()) fail(StatusCode::kInvalidArgument, from.error);
   std::string label = expr.to_string();
@@ -262,8 +262,8 @@ BoundPtr Binder::coarsened(BoundPtr expr, DataType type) {
 void Binder::unify(BoundPtr& a, BoundPtr& b, std::string_view what) {
   DataType common;
   if (!common_type(a->type, b->type, common))
-    fail(StatusCode::kInvalidArgument,
-         fmt::format("{}: {} and {} do not compare", what, to_string(a->type), to_string(b->type)));
+    fail(StatusCode::kInvalidArgument, fmt::format("{}: {} and {} cannot be compared", what,
+                                                   to_string(a->type), to_string(b->type)));
   convert_to(a, common);
   convert_to(b, common);
 }

@@ -105,7 +105,7 @@ BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
     }
     if (args[i]->is_untyped_null) continue;
     if (has_type && !common_type(common, args[i]->type, common))
-      fail(StatusCode::kInvalidArgument, fmt::format("{}: {} and {} do not go together", label,
+      fail(StatusCode::kInvalidArgument, fmt::format("{}: {} and {} have no common type", label,
                                                      to_string(common), to_string(args[i]->type)));
     if (!has_type) common = args[i]->type;
     has_type = true;

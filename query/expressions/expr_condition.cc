@@ -16,8 +16,8 @@ using ConditionKind = Condition::Kind;
 
 Condition unfit(const Expr& expr) {
   return Condition::wrong(
-      fmt::format("'{}' is not a comparison of a column with constants or a column, nor a "
-                  "combination of such",
+      fmt::format("'{}' is neither a comparison of a column with constants or a column nor a "
+                  "combination of comparisons",
                   expr.to_string()));
 }
 
@@ -87,7 +87,7 @@ Condition of_column(const Expr& whole) {
 
 // Recursive; ExprNode bounds the depth.
 Condition condition_of(const Expr& expr) {
-  if (!expr.is_given()) return Condition::wrong("an expression that is not given");
+  if (!expr.is_given()) return Condition::wrong("an expression is missing");
   const ExprNode& node = *expr.node();
   if (!node.error.empty()) return Condition::wrong(node.error);
   switch (node.op) {

@@ -32,12 +32,12 @@ Expr make(ExprNode made) {
   if (levels >= ExprNode::kLevelsMax)
     return wrong(
         fmt::format("an expression of more than {} levels: write a long chain of || as in(), or "
-                    "compute parts of it in a select before",
+                    "compute parts of it in an earlier select",
                     ExprNode::kLevelsMax));
   if (nodes > ExprNode::kNodesMax)
     return wrong(
         fmt::format("an expression of {} parts, at most {} are allowed: put a long list into a "
-                    "table and use semi_join, or compute parts of it in a select before",
+                    "table and use semi_join, or compute parts of it in an earlier select",
                     nodes, ExprNode::kNodesMax));
   FLUGS_CHECK(made.error.empty());  // a node with an error has no arguments
   made.levels = levels + 1;
@@ -91,7 +91,7 @@ Expr Expr::integer(std::int64_t value) { return constant(Value::int64(value)); }
 
 Expr Expr::as(std::string name) const {
   auto node = node_ ? std::make_shared<ExprNode>(*node_) : std::make_shared<ExprNode>();
-  if (!node_) node->error = "an expression that is not given";
+  if (!node_) node->error = "an expression is missing";
   node->name = std::move(name);
   return Expr(std::move(node));
 }

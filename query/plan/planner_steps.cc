@@ -49,7 +49,7 @@ struct BoundKeys {
       BoundPtr b = right_binder.bind(key.right.expr());
       if (!left_binder.make_equatable(a, b, right_binder))
         fail(StatusCode::kInvalidArgument,
-             fmt::format("{}: {} and {} do not compare", join_title(node), to_string(a->type),
+             fmt::format("{}: {} and {} cannot be compared", join_title(node), to_string(a->type),
                          to_string(b->type)));
       left.push_back(std::move(a));
       right.push_back(std::move(b));

@@ -37,8 +37,8 @@ std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* righ
   }
   if (node->error.empty() && node->steps > QueryNode::kStepsMax)
     node->error = fmt::format(
-        "a query of {} steps, at most {} are allowed: run a part of it, and go on from its result "
-        "with Query::of",
+        "a query of {} steps, at most {} are allowed: run a part of it, and continue from its "
+        "result with Query::of",
         node->steps, QueryNode::kStepsMax);
   if (node->error.empty()) {
     if (input != nullptr) node->input = input->node();

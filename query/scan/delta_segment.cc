@@ -49,8 +49,9 @@ void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
            fmt::format("table {}, column {}, row {}: expected a ValueID below {}, found {}",
                        table_.name(), schema_[column].name, chunk_.first_row + row, limit, code));
   }
-  fail(StatusCode::kCorrupt, fmt::format("table {}, column {}: a ValueID not below {}",
-                                         table_.name(), schema_[column].name, limit));
+  fail(StatusCode::kCorrupt,
+       fmt::format("table {}, column {}: expected ValueIDs below {}, found a greater one",
+                   table_.name(), schema_[column].name, limit));
 }
 
 const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexcept {

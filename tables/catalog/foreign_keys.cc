@@ -46,7 +46,7 @@ Status check_columns(const TableSchema& schema, const ForeignKeySchema& foreign)
       return refused(schema, foreign, fmt::format("column '{}' occurs twice", column));
     if (sets_null(foreign) && !schema.columns[position].nullable)
       return refused(schema, foreign,
-                     fmt::format("sets column {} to NULL, which is NOT NULL", column));
+                     fmt::format("sets column {} to NULL, but the column is NOT NULL", column));
   }
   return {};
 }
@@ -83,7 +83,7 @@ Status complete_foreign_keys(TableSchema& schema) {
     for (const KeySchema& other : schema.keys)
       if (other.name == key.name)
         return refused(schema, foreign,
-                       "the table has a key of that name that does not begin with its columns");
+                       "a key of the same name does not begin with the foreign key's columns");
     schema.keys.push_back(std::move(key));
   }
   return {};
@@ -100,7 +100,7 @@ Status check_reference(const TableSchema& child, const ForeignKeySchema& foreign
                    fmt::format("key {} of table {} is not unique", key.name, parent.name));
   if (key.columns.size() != foreign.columns.size())
     return refused(child, foreign,
-                   fmt::format("{} columns for the {} of key {} of table {}",
+                   fmt::format("{} columns, expected the {} of key {} of table {}",
                                foreign.columns.size(), key.columns.size(), key.name, parent.name));
   for (std::size_t i = 0; i < key.columns.size(); ++i) {
     const std::size_t from_position = position_of(child, foreign.columns[i]);
@@ -110,8 +110,8 @@ Status check_reference(const TableSchema& child, const ForeignKeySchema& foreign
     const ColumnSchema& to = parent.columns[to_position];
     if (from.type != to.type || from.scale != to.scale)
       return refused(child, foreign,
-                     fmt::format("column {} is of type {}, scale {}, but column {} of table {} of "
-                                 "type {}, scale {}",
+                     fmt::format("column {} is of type {}, scale {}, but column {} of table {} is "
+                                 "of type {}, scale {}",
                                  from.name, to_string(from.type), from.scale, to.name, parent.name,
                                  to_string(to.type), to.scale));
   }

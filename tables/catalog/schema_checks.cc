@@ -83,14 +83,14 @@ Status check_leaf(const TableSchema& schema, Condition::Node& node, const std::s
   const bool is_comparison = node.kind <= Kind::kGreaterEqual;
   const bool is_of_text = node.kind >= Kind::kStartsWith;
   if (is_of_text && !is_text_type(column.type))
-    return unfit(fmt::format("{}: column {} is of type {}, not a text", where, column.name,
-                             to_string(column.type)));
+    return unfit(fmt::format("{}: column {} is of type {}, expected string or bytes", where,
+                             column.name, to_string(column.type)));
   if (!node.other.empty()) {
     const std::size_t other = position_of(schema, node.other);
     if (other == schema.columns.size())
       return unfit(fmt::format("{}: no column '{}'", where, node.other));
     if (!is_comparison || !node.constants.empty() || !may_compare(column, schema.columns[other]))
-      return unfit(fmt::format("{}: column {} of type {} does not compare with {} of type {}",
+      return unfit(fmt::format("{}: column {} of type {} cannot be compared with {} of type {}",
                                where, column.name, to_string(column.type), node.other,
                                to_string(schema.columns[other].type)));
     return {};
@@ -102,7 +102,7 @@ Status check_leaf(const TableSchema& schema, Condition::Node& node, const std::s
   for (Constant& constant : node.constants) {
     if (constant.is_null())
       return unfit(
-          fmt::format("{}: column {}: what compares with NULL is never false", where, column.name));
+          fmt::format("{}: column {}: a comparison with NULL is never false", where, column.name));
     Result<Constant> fitting = fit_constant(column, constant, where);
     if (!fitting.ok()) return std::move(fitting).status();
     constant = *std::move(fitting);
@@ -155,10 +155,10 @@ Status complete_auto_increment(TableSchema& schema) {
       return unfit(fmt::format("{}: auto-increment of type {}, allowed are int32 and int64", where,
                                to_string(column.type)));
     if (column.default_value.has_value())
-      return unfit(fmt::format("{}: auto-increment and a default", where));
+      return unfit(fmt::format("{}: an auto-increment column cannot have a default", where));
     if (first != nullptr)
-      return unfit(fmt::format("{}: auto-increment as column {}, one in a table is allowed", where,
-                               first->name));
+      return unfit(fmt::format("{}: column {} is auto-increment already, a table can have only one",
+                               where, first->name));
     first = &column;
     column.nullable = false;
   }
@@ -187,7 +187,7 @@ Status complete_check(const TableSchema& schema, CheckSchema& check) {
   std::size_t wanted = 1;
   std::size_t constants = 0;
   for (Condition::Node& node : nodes) {
-    if (wanted == 0) return unfit(fmt::format("{}: parts that belong to nothing", where));
+    if (wanted == 0) return unfit(fmt::format("{}: parts that are in no combination", where));
     --wanted;
     if (node.kind < Kind::kEqual || node.kind > Kind::kNone)
       return unfit(fmt::format("{}: unknown kind {}", where, static_cast<int>(node.kind)));

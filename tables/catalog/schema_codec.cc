@@ -60,7 +60,8 @@ Status check_key(const TableSchema& schema, const KeySchema& key) {
     if (key.name.empty() && key.columns.empty() && !key.unique && !key.ordered &&
         key.hashed_columns == 0)
       return {};
-    return invalid(fmt::format("table {}: a key that is dropped has nothing", schema.name));
+    return invalid(
+        fmt::format("table {}: a dropped key has a name, columns or settings", schema.name));
   }
   if (Status s = check_name("key", key.name); !s.ok()) return s;
   const std::string where = fmt::format("table {}, key {}", schema.name, key.name);
@@ -75,10 +76,10 @@ Status check_key(const TableSchema& schema, const KeySchema& key) {
       return invalid(fmt::format("{}: column '{}' occurs twice", where, column));
   }
   if (key.hashed_columns > key.columns.size())
-    return invalid(
-        fmt::format("{}: {} hashed columns of {}", where, key.hashed_columns, key.columns.size()));
+    return invalid(fmt::format("{}: {} hashed columns, but the key has {} columns", where,
+                               key.hashed_columns, key.columns.size()));
   if (!key.unique && key.hashed_columns != 0)
-    return invalid(fmt::format("{}: only a unique key is hashed", where));
+    return invalid(fmt::format("{}: only a unique key can have hashed columns", where));
   return {};
 }
 
@@ -163,8 +164,8 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   if (Status s = check_name("table", schema.name); !s.ok()) return s;
   if (const std::string& call = schema.misplaced_call; !call.empty())
     return invalid(fmt::format(
-        "table {}: {}() is called before there is a {} that it could speak "
-        "of: call it after the one that it is meant for",
+        "table {0}: {1}() was called before the table has a {2}: call it after the {2} that it "
+        "applies to",
         schema.name, call, call == "ordered" || call == "hash_prefix" ? "key" : "column"));
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,

@@ -18,7 +18,7 @@ Status implausible_cell(const TableData& data, std::uint32_t row, std::size_t co
   const std::uint32_t count = edition == nullptr ? 0 : edition->dictionary().count();
   const std::string expected =
       edition != nullptr && edition->is_dictionary() && found < count
-          ? "a ValueID whose entry is whole"
+          ? "a ValueID with an intact entry"
           : fmt::format("a ValueID below {} or text inside the pool", count);
   return Status(
       StatusCode::kCorrupt,

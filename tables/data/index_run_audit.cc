@@ -13,8 +13,9 @@ Status IndexRunAudit::corrupt(const IndexRuns::Member& member, const KeyIndex& k
                               const std::string& what, const char* expected) const {
   return Status(
       StatusCode::kCorrupt,
-      fmt::format("{}: table {}, index run at offset {}, key {}, {}: expected {}, found another",
-                  pool_, table_.name(), member.run->extent().offset, key.name(), what, expected));
+      fmt::format(
+          "{}: table {}, index run at offset {}, key {}, {}: expected {}, found something else",
+          pool_, table_.name(), member.run->extent().offset, key.name(), what, expected));
 }
 
 // Whether the row is created, and in a chunk that the run covers.
@@ -79,7 +80,7 @@ Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t
     if (key.ordered_entry(entry.row) != entry)
       return corrupt(member, key, where(), "its own prefix");
     if (has_last && !columns::precedes(&key, last, entry))
-      return corrupt(member, key, where(), "a key behind that of the entry before");
+      return corrupt(member, key, where(), "a key above that of the entry before");
     last = entry;
     has_last = true;
   }

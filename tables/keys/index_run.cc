@@ -129,8 +129,8 @@ Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::ui
   if (offset == 0 || offset % 64 != 0 || offset > pool_bytes ||
       pool_bytes - offset < run_header_bytes(0))
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: index run at offset {}: expected one aligned to 64 and "
-                              "inside the pool of {} bytes, found another",
+                  fmt::format("{}: {}: index run at offset {}: expected an offset aligned to 64 "
+                              "and inside the pool of {} bytes",
                               pool.path(), owner, offset, pool_bytes));
   std::unique_ptr<IndexRun> run(new IndexRun(pool, offset, owner));
   if (Status s = run->check_header(table_id, keys.size(), key_additions); !s.ok()) return s;

@@ -284,8 +284,8 @@ Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t c
   const std::uint32_t row = fields.first_difference(column, from, records().data());
   if (row == from.row_count()) return {};
   return Status(StatusCode::kCorrupt,
-                fmt::format("{}: {}: row group {} at offset {}: record {}: expected what the "
-                            "column has, {}, found another field of column {}",
+                fmt::format("{}: {}: row group {} at offset {}: record {}: expected the column's "
+                            "value, {}, found a different field of column {}",
                             pool_.path(), owner_, layout_.chunk_index, offset_in_pool(), row,
                             from.value(row).to_string(), column));
 }

@@ -294,8 +294,8 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   if (layout.editions() != columns_.editions()) return {};  // nor of another column's edition
   if (is_delta_full())
     return Status(StatusCode::kBusy,
-                  fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
-                              owner_, delta_bytes(), delta_bytes_max()));
+                  fmt::format("{}: the delta has {} bytes, allowed are {}: merge the table", owner_,
+                              delta_bytes(), delta_bytes_max()));
   Result<pmem::Extent> extent = headers_.make(index, layout, persister);
   if (!extent.ok()) return std::move(extent).status();
   const columns::RowLayout* before = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();

@@ -154,8 +154,8 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
   if (key.is_ordered()) return range(context, key_index, {prefix, true}, {prefix, true}, visit);
   if (prefix.size() < key.hashed_columns())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not ordered, so that a look-up must cover the {} "
-                              "hashed columns; found {} values",
+                  fmt::format("table {}, key {}: not ordered, so a look-up needs values for the {} "
+                              "hashed columns, found {}",
                               data_.name(), key.name(), key.hashed_columns(), prefix.size()));
   if (Status s = check_key_values(key, prefix); !s.ok()) return s;
   // A local copy: the visitor may call find, which uses the context's scratch space.
@@ -190,8 +190,8 @@ Status RowReader::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                                    std::vector<Value>& values) const {
   if (bound.values.size() > key.columns().size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: a bound of {} values for {} columns", data_.name(),
-                              key.name(), bound.values.size(), key.columns().size()));
+                  fmt::format("table {}, key {}: a bound has {} values for {} columns",
+                              data_.name(), key.name(), bound.values.size(), key.columns().size()));
   if (Status s = check_key_values(key, bound.values); !s.ok()) return s;
   for (std::size_t i = 0; i < bound.values.size(); ++i)
     values.push_back(columns::normalised(bound.values[i], data_.columns[key.columns()[i]]->type()));

@@ -123,7 +123,7 @@ Status RowWriter::grant_rows(LocalRows& local) {
     }
     context_.dead_rows.set_wants_rows(true);
     table_.merge_record().note_refused();
-    return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
+    return Status(StatusCode::kBusy, fmt::format("{}; automatic merge: {}", s.message(),
                                                  table_.merge_record().status().reason));
   }
 }

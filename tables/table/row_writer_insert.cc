@@ -141,12 +141,13 @@ Status RowWriter::insert_values(const TableDefinition& now, std::span<const Valu
 Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
                               std::span<const RowId> ids) const {
   if (values.size() % width != 0)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {} values are no whole number of rows of {} columns",
-                              data_.name(), values.size(), width));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}: {} values do not fill a whole number of rows of {} columns",
+                    data_.name(), values.size(), width));
   if (!ids.empty() && ids.size() != values.size() / width)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: room for {} row ids, but {} rows", data_.name(),
+                  fmt::format("table {}: room for {} row ids, but there are {} rows", data_.name(),
                               ids.size(), values.size() / width));
   return {};
 }

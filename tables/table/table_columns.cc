@@ -190,8 +190,8 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
   RowStore::ColumnsChange change(data_.rows);
   if (!has_constant && data_.rows.chunk_count() != 0)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: NOT NULL without a default, and the table has "
-                              "or had rows",
+                  fmt::format("table {}, column {}: a NOT NULL column needs a default, because the "
+                              "table has or had rows",
                               data_.name(), wanted.name));
   Status altered = alter(std::move(next), [&] {
     std::unique_ptr<columns::Column> kept = made.keep();
@@ -213,19 +213,19 @@ Status TableColumns::drop_column(ColumnId id) {
   ColumnSchema& column = next.schema.columns[id.value()];
   if (const std::string user = user_of(next.schema, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: {} names it", data_.name(), column.name, user));
+                  fmt::format("table {}, column {}: {} uses it", data_.name(), column.name, user));
   // A key that is being added, and is not in the schema yet.
   for (const std::size_t place : KeyPlaces(data_.keys.kept()))
     if (data_.keys[place]->has_column(id.value()))
       return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}, column {}: key {} names it", data_.name(), column.name,
+                    fmt::format("table {}, column {}: key {} uses it", data_.name(), column.name,
                                 data_.keys[place]->name()));
   const auto there = std::count_if(next.schema.columns.begin(), next.schema.columns.end(),
                                    [](const ColumnSchema& other) { return !other.dropped; });
   if (there == 1)
-    return Status(
-        StatusCode::kConstraintViolated,
-        fmt::format("table {}, column {}: it is the only one", data_.name(), column.name));
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: it is the only column of the table",
+                              data_.name(), column.name));
   const bool was_numbered = column.auto_increment;
   column.name.clear();
   column.default_value.reset();

@@ -102,8 +102,8 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
   };
   if (!columns::keeps_payloads(column.type, type))
     return refused(StatusCode::kInvalidArgument,
-                   fmt::format("{} cannot become {}: only int32 can become int64, and string and "
-                               "bytes each other; add a column, fill it, drop this one",
+                   fmt::format("{} cannot become {}: only int32 can become int64, string bytes, "
+                               "and bytes string; instead add a column, fill it and drop this one",
                                to_string(column.type), to_string(type)));
   if (column.type != type) {
     if (Status s = check_unreferred(stored, number); !s.ok()) return s;
@@ -122,7 +122,7 @@ Status TableColumns::check_unreferred(const StoredSchema& stored, std::size_t nu
   for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
     if (names(foreign.columns, column.name))
       return refused(StatusCode::kConstraintViolated,
-                     fmt::format("foreign key {} names it", foreign.name));
+                     fmt::format("foreign key {} uses it", foreign.name));
   if (references_.referrers() != nullptr)
     for (const ForeignKey* foreign : *references_.referrers())
       if (names(stored.schema.keys[foreign->parent_key].columns, column.name))

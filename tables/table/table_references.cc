@@ -33,8 +33,9 @@ std::string name_of_foreign_key(const ForeignKey& foreign) {
 }
 
 Status in_between(const ForeignKey& foreign) {
-  return Status(StatusCode::kConflict,
-                fmt::format("{}: is being created or dropped", name_of_foreign_key(foreign)));
+  return Status(
+      StatusCode::kConflict,
+      fmt::format("{}: the foreign key is being created or dropped", name_of_foreign_key(foreign)));
 }
 
 // ------------------------------------------------------------------------- links between tables
@@ -64,11 +65,11 @@ Status TableReferences::link(std::size_t index, FunctionRef<Table*(TableId id)> 
   const ForeignKeySchema& foreign = table_.schema().foreign_keys[index];
   Table* parent = find(foreign.referenced.table);
   if (parent == nullptr)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: table {}, foreign key {}: refers to table id {}, which is not "
-                              "there",
-                              table_.data().pool.path(), table_.name(), foreign.name,
-                              foreign.referenced.table.value()));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: table {}, foreign key {}: refers to table id {}, which does not exist",
+                    table_.data().pool.path(), table_.name(), foreign.name,
+                    foreign.referenced.table.value()));
   if (Status s = check_reference(table_.schema(), foreign, parent->schema()); !s.ok())
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: {}", table_.data().pool.path(), s.message()));

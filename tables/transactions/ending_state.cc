@@ -37,8 +37,8 @@ void EndingState::forget_requests() noexcept {
 
 Status forked() {
   return Status(StatusCode::kInvalidArgument,
-                "this process is a fork of the one that opened the database, and cannot use it: "
-                "open the pool here, after that process has closed it");
+                "this process is a fork of the process that opened the database, and cannot use "
+                "it: open the pool in this process after the other process has closed it");
 }
 
 Status EndingState::why_ended() const {
@@ -46,11 +46,11 @@ Status EndingState::why_ended() const {
     case EndedBy::kCancel:
       return Status(StatusCode::kCancelled, "the transaction was ended: it was cancelled");
     case EndedBy::kTimeLimit:
-      return Status(StatusCode::kCancelled, "the transaction was ended: its time limit is over");
+      return Status(StatusCode::kCancelled, "the transaction was ended: its time limit has passed");
     case EndedBy::kAbandoned:
-      return Status(StatusCode::kCancelled,
-                    "the transaction was ended: it made no call for so long that it was taken to "
-                    "be abandoned");
+      return Status(
+          StatusCode::kCancelled,
+          "the transaction was ended: it made no call for too long and was taken to be abandoned");
     case EndedBy::kFork:
       return forked();
     case EndedBy::kNobody:
@@ -58,7 +58,7 @@ Status EndingState::why_ended() const {
       break;
   }
   return Status(StatusCode::kCancelled,
-                "the transaction was ended: a merge that it held up had asked for that");
+                "the transaction was ended: a merge waited for it and asked for its end");
 }
 
 }  // namespace flugs::engine

@@ -15,7 +15,8 @@ constexpr std::chrono::milliseconds kLook{5};
 
 Status deadlock() {
   return Status(StatusCode::kConflict,
-                "deadlock: who has the lock waits, perhaps through others, for this transaction");
+                "deadlock: the transaction that has locked the row waits for this transaction, "
+                "directly or through others");
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ Status RowLocks::wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint
     leave_queue(lock, waiter);
     return stops ? Status(StatusCode::kCancelled)
                  : Status(StatusCode::kBusy,
-                          "another transaction has had the row locked for all the time");
+                          "another transaction has kept the row locked during the whole wait");
   }
   return {};
 }

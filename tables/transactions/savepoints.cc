@@ -24,14 +24,15 @@ Savepoint Savepoints::add(const TransactionMark& at) {
 
 Result<std::size_t> Savepoints::find(const Savepoint& savepoint) const {
   if (savepoint.transaction_ == 0) return gone("savepoint: expected one, found none");
-  if (savepoint.transaction_ != transaction_) return gone("the savepoint is another transaction's");
+  if (savepoint.transaction_ != transaction_)
+    return gone("the savepoint belongs to another transaction");
   const auto found =
       std::lower_bound(marks_.begin(), marks_.end(), savepoint.number_,
                        [](const Mark& mark, std::uint64_t number) { return mark.number < number; });
   if (found == marks_.end() || found->number != savepoint.number_)
     return gone(
-        "the savepoint is gone: it or one before it was released, or one before it was rolled back "
-        "to");
+        "the savepoint no longer exists: it or an earlier savepoint was released, or the "
+        "transaction rolled back to an earlier savepoint");
   return static_cast<std::size_t>(found - marks_.begin());
 }
 

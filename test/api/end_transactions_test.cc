@@ -155,7 +155,7 @@ TEST_CASE("a transaction ends at its time limit", "[api]") {
   must(books.add(t, 1));
   Status status;
   while (status.ok()) status = t.find(books.primary, {Value::int64(1)}).status();
-  check_has_ended(books, t, "its time limit is over");
+  check_has_ended(books, t, "its time limit has passed");
   CHECK(books.pages(1) == 1);
   // The limit belonged to that transaction only.
   t = must(books.database->begin());
@@ -239,7 +239,7 @@ TEST_CASE("end_abandoned does not end a transaction in a long call", "[api]") {
     std::this_thread::sleep_for(milliseconds(30));
     const Status s = books.database->end_abandoned(t.id(), milliseconds(20));
     CHECK(s.code() == StatusCode::kBusy);
-    CHECK_THAT(std::string(s.message()), Catch::Contains("under way"));
+    CHECK_THAT(std::string(s.message()), Catch::Contains("is running"));
     return false;
   }));
   must(books.add(t, 1));

@@ -104,7 +104,7 @@ TEST_CASE("add refuses sums and arguments that do not fit, and names the column"
   refuses(1, kShort, Value::null(), StatusCode::kInvalidArgument, "found NULL");
   refuses(1, kNote, Value::string("x"), StatusCode::kInvalidArgument, "found string");
   refuses(1, ColumnId(77), Value::int32(1), StatusCode::kInvalidArgument, "no column 77");
-  refuses(10, kShort, Value::int32(1), StatusCode::kConstraintViolated, "holds NULL");
+  refuses(10, kShort, Value::int32(1), StatusCode::kConstraintViolated, "is NULL");
   refuses(11, kShort, Value::int32(1), StatusCode::kNotFound, "");
   CHECK(must(t.add(counters.primary, {Value::int64(1)}, kShort, Value::int32(kMost - 1))) ==
         Value::int32(kMost));

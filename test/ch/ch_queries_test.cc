@@ -45,7 +45,7 @@ std::string difference(const Rows& ours, const Rows& theirs) {
   if (ours.size() != theirs.size())
     return std::to_string(ours.size()) + " rows, SQLite " + std::to_string(theirs.size());
   for (std::size_t row = 0; row < ours.size(); ++row) {
-    if (ours[row].size() != theirs[row].size()) return "another number of columns";
+    if (ours[row].size() != theirs[row].size()) return "a different number of columns";
     for (std::size_t i = 0; i < ours[row].size(); ++i)
       if (!equal(ours[row][i], theirs[row][i]))
         return "row " + std::to_string(row) + ", column " + std::to_string(i) + ": " +

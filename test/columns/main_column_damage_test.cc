@@ -151,7 +151,7 @@ TEST_CASE("the audit finds errors under a valid checksum", "[columns]") {
   const MainColumnShape ints{Type::kInt64, 500, 99};
   CHECK(says(audit_after(ints, MainEncoding::kPacked,
                          [&](MainColumnGroup& group) { words(group)[0] |= 0x7F; }),
-             "a code"));
+             "a valid code"));
   CHECK(says(audit_after(ints, MainEncoding::kDictionary,
                          [&](MainColumnGroup& group) { words(group)[3] = words(group)[2]; }),
              "ascending"));
@@ -170,7 +170,7 @@ TEST_CASE("the audit finds errors under a valid checksum", "[columns]") {
                            words(group)[0] = ~std::uint64_t{0};
                            words(group)[1] = std::uint64_t{0xFF} << 56;
                          }),
-             "a cell"));
+             "code or cell"));
   CHECK(says(audit_after({Type::kString, 500, 99}, MainEncoding::kDictionary,
                          [&](MainColumnGroup& group) {
                            words(group)[2] = ~std::uint64_t{0};

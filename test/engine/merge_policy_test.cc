@@ -186,7 +186,7 @@ TEST_CASE("chunks are merged when no transaction writes to them any more", "[eng
   const MergeStatus written = ledger.status();
   CHECK(written.state == MergeState::kWritten);
   CHECK(written.merges == 0);
-  CHECK_THAT(written.reason, Catch::Contains("written lately"));
+  CHECK_THAT(written.reason, Catch::Contains("written recently"));
   REQUIRE(ledger.is_merged());
   ledger.check(4000);
   must(ledger.database->verify({}));
@@ -200,7 +200,7 @@ TEST_CASE("a small delta is not merged", "[engine]") {
   must(ledger.database->set_merge_policy(ledger.table, policy));
   REQUIRE(ledger.comes_to(MergeState::kDeltaSmall));
   CHECK(ledger.status().merges == 0);
-  CHECK_THAT(ledger.status().reason, Catch::Contains("1073741824 bytes are wanted"));
+  CHECK_THAT(ledger.status().reason, Catch::Contains("a merge needs 1073741824 bytes"));
 }
 
 TEST_CASE("space that a reader held is given back without another merge", "[engine]") {
@@ -351,7 +351,7 @@ TEST_CASE("a merge without space reports it, and is tried again", "[engine]") {
   const MergeStatus failed = ledger.status();
   CHECK(failed.failures >= 1);
   CHECK_THAT(failed.last_failure, Catch::Contains("space"));
-  CHECK_THAT(failed.reason, Catch::Contains("tried again in"));
+  CHECK_THAT(failed.reason, Catch::Contains("the next attempt is in"));
   must(ledger.database->drop_table(filler));
   CHECK(ledger.is_merged());
   ledger.check(20000);
@@ -390,7 +390,7 @@ TEST_CASE("a full delta refuses rows until it is merged", "[engine]") {
   CHECK(status.code() == StatusCode::kBusy);
   CHECK_THAT(std::string(status.message()), Catch::Contains("table ledger") &&
                                                 Catch::Contains("262144") &&
-                                                Catch::Contains("merging by itself: off"));
+                                                Catch::Contains("automatic merge: off"));
   CHECK(ledger.status().writes_refused == 1);
   CHECK(ledger.database->statistics().writes_refused == 1);
   CHECK(ledger.status().delta_bytes >= policy.delta_bytes_max);

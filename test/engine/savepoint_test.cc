@@ -282,21 +282,21 @@ TEST_CASE("a savepoint of another transaction, or none, is refused with a messag
   refuses(Savepoint(), "found none");
   Transaction other = players.begin();
   const Savepoint others = must(other.savepoint());
-  refuses(others, "another transaction's");
+  refuses(others, "to another transaction");
   const Savepoint own = must(t.savepoint());
-  refuses(others, "another transaction's");
+  refuses(others, "to another transaction");
   must(t.release(own));
-  refuses(own, "gone");
+  refuses(own, "no longer exists");
   // The next transaction of the same slot is another one.
   const Savepoint last = must(t.savepoint());
   must(t.commit());
   CHECK(t.savepoint().code() == StatusCode::kInvalidArgument);
   refuses(last, "the transaction has ended");
   t = players.begin();
-  refuses(last, "another transaction's");
+  refuses(last, "to another transaction");
   const Savepoint fresh = must(t.savepoint());
   CHECK_FALSE(fresh == last);
-  refuses(last, "another transaction's");
+  refuses(last, "to another transaction");
 }
 
 TEST_CASE("a rollback from within a visitor is refused and undoes nothing", "[engine]") {

@@ -152,7 +152,7 @@ TEST_CASE("a foreign file is reported as such", "[pmem][pool]") {
       GENERATE(std::string("hi"), std::string("SQLite format 3"), std::string(100000, 'x'));
   std::ofstream(path.string()) << text;
   check_refused(path.string(), StatusCode::kIncompatible,
-                {"no flugs pool", text.substr(0, 2).c_str()});
+                {"not a flugs pool", text.substr(0, 2).c_str()});
 }
 
 TEST_CASE("a libpmemobj pool of another layout is reported as such", "[pmem][pool]") {

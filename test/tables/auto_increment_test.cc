@@ -209,11 +209,13 @@ TEST_CASE("columns that cannot be numbered are refused", "[engine]") {
       "table tickets, column number: auto-increment of type decimal, allowed are int32 and int64");
   TableSchema schema = tickets();
   schema.columns[0].default_value = Value::int64(1);
-  CHECK(refused(schema) == "table tickets, column number: auto-increment and a default");
+  CHECK(refused(schema) ==
+        "table tickets, column number: an auto-increment column cannot have a default");
   schema = tickets();
   schema.column("second", Type::kInt32).auto_increment();
   CHECK(refused(schema) ==
-        "table tickets, column second: auto-increment as column number, one in a table is allowed");
+        "table tickets, column second: column number is auto-increment already, a table can have "
+        "only one");
   MemoryDatabase database;
   TableSchema plain("plain");
   const TableId table = must(database->create_table(plain.column("a", Type::kInt64)));

@@ -266,14 +266,14 @@ TEST_CASE("an impossible change of type is refused, with table and column", "[en
     return database->change_type(of, ColumnId(column), type);
   };
   CHECK(reason(change(table, 1, Type::kInt64)) ==
-        "table parent, column d: double cannot become int64: only int32 can become int64, and "
-        "string and bytes each other; add a column, fill it, drop this one");
+        "table parent, column d: double cannot become int64: only int32 can become int64, "
+        "string bytes, and bytes string; instead add a column, fill it and drop this one");
   CHECK(change(other, 0, Type::kInt32).code() == StatusCode::kInvalidArgument);
   CHECK(change(other, 0, static_cast<Type>(77)).code() == StatusCode::kInvalidArgument);
   CHECK(reason(change(table, 0, Type::kInt64)) ==
         "table parent, column id: foreign key of_parent of table child refers to it");
   CHECK(reason(change(other, 1, Type::kInt64)) ==
-        "table child, column of: foreign key of_parent names it");
+        "table child, column of: foreign key of_parent uses it");
   CHECK(change(other, 1, Type::kInt64).code() == StatusCode::kConstraintViolated);
   CHECK(change(table, 2, Type::kBytes).code() == StatusCode::kInvalidArgument);  // the check
   CHECK(change(table, 9, Type::kInt64).code() == StatusCode::kNotFound);

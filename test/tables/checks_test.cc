@@ -202,9 +202,9 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
       {col("age") == 0.5, "double 0.5 does not fit"},
       {col("age") == std::int64_t{3'000'000'000}, "int64 3000000000 does not fit"},
       {col("paid") == query::constant(Value::decimal(1), 3), "decimal 0.001 does not fit"},
-      {col("age") == col("name"), "does not compare with name of type string"},
-      {col("age").starts_with("1"), "not a text"},
-      {col("age") + 1 == 2, "'(age + 1) = 2' is not a comparison"},
+      {col("age") == col("name"), "cannot be compared with name of type string"},
+      {col("age").starts_with("1"), "expected string or bytes"},
+      {col("age") + 1 == 2, "'(age + 1) = 2' is neither a comparison"},
       {col("age") == query::constant(Value::null()), "never false"},
       {col("age").in({}), "0 constants"},
       {col("age"), "bool true does not fit"},
@@ -214,7 +214,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
       {Condition::of({{Condition::Kind::kAll, 0, {}, {}, {}}}), "combination of 0 parts"},
       {Condition::of({{Condition::Kind::kIsNull, 0, "age", {}, {}},
                       {Condition::Kind::kIsNull, 0, "age", {}, {}}}),
-       "belong to nothing"},
+       "are in no combination"},
       {Condition::of({{static_cast<Condition::Kind>(16), 0, "age", {}, {}}}), "unknown kind 16"},
   };
   for (const auto& [condition, word] : conditions) {

@@ -338,7 +338,8 @@ TEST_CASE("an impossible column is refused, with table and column", "[engine]") 
   must(t.commit());
   strict.name = "other";
   CHECK(said(add(strict)) ==
-        "table items, column other: NOT NULL without a default, and the table has or had rows");
+        "table items, column other: a NOT NULL column needs a default, because the table has or "
+        "had rows");
   CHECK(add(strict).code() == StatusCode::kConstraintViolated);
   CHECK(said(add(column_of("kind", Type::kInt32))) == "table items: column 'kind' exists");
   CHECK(add(column_of("kind", Type::kInt32)).code() == StatusCode::kAlreadyExists);
@@ -360,9 +361,9 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   const auto drop = [&](ColumnId column) {
     return items.database->drop_column(items.table, column);
   };
-  CHECK(said(drop(ColumnId(0))) == "table items, column id: key primary names it");
-  CHECK(said(drop(ColumnId(1))) == "table items, column kind: key by_kind names it");
-  CHECK(said(drop(ColumnId(2))) == "table items, column price: check dear names it");
+  CHECK(said(drop(ColumnId(0))) == "table items, column id: key primary uses it");
+  CHECK(said(drop(ColumnId(1))) == "table items, column kind: key by_kind uses it");
+  CHECK(said(drop(ColumnId(2))) == "table items, column price: check dear uses it");
   CHECK(drop(ColumnId(2)).code() == StatusCode::kConstraintViolated);
   CHECK(drop(ColumnId(9)).code() == StatusCode::kNotFound);
   must(drop(extra));

@@ -484,7 +484,7 @@ TEST_CASE("foreign keys that fit no table are refused with the reason", "[engine
   CHECK(refused([](TableSchema&, F& f) { f.table = "x"; }) == where + "no table 'x'");
   CHECK(refused([](TableSchema&, F& f) { f.key = "x"; }) == where + "table parents has no key 'x'");
   CHECK(refused([](TableSchema&, F& f) { f.key = "by_code"; }) ==
-        where + "1 columns for the 2 of key by_code of table parents");
+        where + "1 columns, expected the 2 of key by_code of table parents");
   CHECK(refused([](TableSchema&, F& f) { f.columns = {"x"}; }) == where + "no column 'x'");
   CHECK(refused([](TableSchema&, F& f) { f.columns = {}; }) ==
         where + "0 columns, allowed are 1 to 16");
@@ -492,16 +492,16 @@ TEST_CASE("foreign keys that fit no table are refused with the reason", "[engine
         where + "column 'id' occurs twice");
   CHECK(refused([](TableSchema& s, F&) { s.columns[1].type = Type::kInt32; }) ==
         where +
-            "column parent is of type int32, scale 0, but column id of table parents of type "
+            "column parent is of type int32, scale 0, but column id of table parents is of type "
             "int64, scale 0");
   CHECK(refused([](TableSchema& s, F& f) {
           s.columns[1].nullable = false;
           f.on_update = Action::kSetNull;
-        }) == where + "sets column parent to NULL, which is NOT NULL");
+        }) == where + "sets column parent to NULL, but the column is NOT NULL");
   CHECK(refused([](TableSchema&, F& f) { f.on_delete = Action{3}; }) ==
         where + "actions 3 and 0, allowed are 0 to 2");
   CHECK(refused([](TableSchema& s, F&) { s.unique_key("of_parent", {"id"}); }) ==
-        where + "the table has a key of that name that does not begin with its columns");
+        where + "a key of the same name does not begin with the foreign key's columns");
   CHECK(refused([](TableSchema& s, F&) { s.foreign_keys.push_back(s.foreign_keys[0]); }) ==
         where + "the name occurs twice");
   CHECK(refused([](TableSchema&, F& f) { f.name = ""; }).find("foreign key name") == 0);

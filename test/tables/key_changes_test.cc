@@ -213,7 +213,7 @@ TEST_CASE("a needed key is not dropped", "[engine]") {
   refused({people.table, 0}, "table people, key primary: is the primary key");
   refused({people.table, 1},
           "table people, key by_code: foreign key of of table bills refers to it");
-  refused({table, 1}, "table bills, key of: foreign key of finds its rows by it");
+  refused({table, 1}, "table bills, key of: foreign key of uses it to find its rows");
   CHECK(people.database->drop_key({TableId(99), 0}).code() == StatusCode::kNotFound);
 }
 

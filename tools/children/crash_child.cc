@@ -162,7 +162,7 @@ class CrashChild {
     options.witness = &witness_;
     set_stage(bench::Stage::kRunning);
     const bench::TatpRunResult result = bench::run_tatp(database, tables, population_, options);
-    fmt::print(stderr, "flugs: a transaction failed that must not: {}\n",
+    fmt::print(stderr, "flugs: a transaction failed that must not fail: {}\n",
                result.failure.to_string());
     return kExitCheckFailed;
   }

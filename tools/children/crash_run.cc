@@ -50,7 +50,9 @@ Result<CrashRun> CrashRun::prepare(bench::CrashPlan plan, const std::string& poo
   if (!pool.ok()) return std::move(pool).status();
   if (pool->existed())
     return Status(StatusCode::kAlreadyExists,
-                  pool->path() + " exists: a pool that is going to be crashed is made afresh");
+                  pool->path() +
+                      " exists: name a path that does not exist, because the run makes a new pool "
+                      "and crashes it");
   if (pool->path().size() >= sizeof plan.pool_path)
     return Status(StatusCode::kInvalidArgument, "the pool's path is too long");
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);

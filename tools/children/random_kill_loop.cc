@@ -174,9 +174,9 @@ int run_random_kill_loop(const RandomKillOptions& options) {
   Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, kPoolBytesWanted);
   if (!pool.ok()) return could_not_run(pool.status());
   if (pool->existed())
-    return could_not_run(
-        Status(StatusCode::kAlreadyExists,
-               pool->path() + " exists: a pool that is going to be crashed is made afresh"));
+    return could_not_run(Status(StatusCode::kAlreadyExists,
+                                pool->path() + " exists: name a path that does not exist, because "
+                                               "the run makes a new pool and crashes it"));
   if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
   const TemporaryFile witness_file(fresh_shared_path(".witness", sizeof(RandomWitness)));
   Result<bench::SharedFile> shared =

@@ -182,8 +182,8 @@ class ChCommand {
         bench::create_tpcc_tables(database, population.warehouses);
     if (tables.code() == StatusCode::kAlreadyExists)
       return Status(StatusCode::kAlreadyExists,
-                    "the pool holds TPC-C's tables already; a run needs a fresh population: name "
-                    "another pool, or none");
+                    "the pool already holds TPC-C's tables, but a run needs a new population: name "
+                    "a different pool, or none");
     if (!tables.ok()) return tables.status();
     Result<bench::TpccLoad> load = bench::load_tpcc(
         database, *tables, population,
@@ -251,18 +251,19 @@ void add_ch(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
   command
-      ->add_option("--customers", options->population.customers_per_district,
-                   "Customers, and orders, of each district; another number is not CH-benCHmark")
+      ->add_option(
+          "--customers", options->population.customers_per_district,
+          "Customers and orders of each district; any other number differs from CH-benCHmark")
       ->check(CLI::Range(10u, 3000u))
       ->capture_default_str();
   command
       ->add_option("--items", options->population.items,
-                   "Items; another number is not CH-benCHmark")
+                   "Items; any other number differs from CH-benCHmark")
       ->check(CLI::Range(100u, 100'000u))
       ->capture_default_str();
   command->add_flag("!--no-history", options->history,
                     "Query the population as it was loaded; most results are zero then");
-  command->add_option("--seed", options->population.seed, "Of all random numbers")
+  command->add_option("--seed", options->population.seed, "Seed of all random numbers")
       ->capture_default_str();
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }

@@ -20,7 +20,7 @@ struct CheckOptions {
 
 const char* state_of(const CheckedPart& part) {
   if (part.damages == 0) return "unharmed";
-  return part.is_complete ? "damaged" : "damaged, rest not seen";
+  return part.is_complete ? "damaged" : "damaged, rest not checked";
 }
 
 const char* name_of(PoolFinding::Kind kind) {
@@ -76,8 +76,8 @@ int run_check(const CheckOptions& options) {
 void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand(
-      "check", "Audits all of a pool, also one that does not open, without changing a byte of it");
-  command->add_option("POOL", options->pool, "A pool that nobody has open")->required();
+      "check", "Audits a whole pool, even if it cannot be opened, without changing it");
+  command->add_option("POOL", options->pool, "A pool that no process has open")->required();
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] { action = [options] { return run_check(*options); }; });
 }

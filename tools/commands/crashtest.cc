@@ -39,8 +39,9 @@ Result<crash::WorkloadFactory> load(const std::string& path) {
   using Make = CrashWorkload* (*)(std::uint64_t);
   const auto make = reinterpret_cast<Make>(::dlsym(library, kFactoryName));
   if (make == nullptr)
-    return Status(StatusCode::kNotFound,
-                  fmt::format("{}: no function {}, see flugs/crashtest.h", path, kFactoryName));
+    return Status(
+        StatusCode::kNotFound,
+        fmt::format("{}: function {} is missing, see flugs/crashtest.h", path, kFactoryName));
   return crash::WorkloadFactory(
       [make](std::uint64_t seed) { return std::unique_ptr<CrashWorkload>(make(seed)); });
 }
@@ -151,15 +152,15 @@ int run_command(const CrashtestOptions& options) {
 void add_crashtest(CLI::App& app, Action& action) {
   auto options = std::make_shared<CrashtestOptions>();
   CLI::App* command = app.add_subcommand(
-      "crashtest", "A workload of your own, its power cut everywhere: see flugs/crashtest.h");
+      "crashtest", "Cuts the power at all points of your own workload: see flugs/crashtest.h");
   command->add_option("plugin", options->plugin, "Shared library with the workload")
       ->required()
       ->type_name("PLUGIN.so");
-  command->add_option("--states", options->states, "To check in all")
+  command->add_option("--states", options->states, "States to check in total")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of all random choices")->capture_default_str();
-  command->add_option("--processes", options->processes, "How many work at a time")
+  command->add_option("--seed", options->seed, "Seed of all random choices")->capture_default_str();
+  command->add_option("--processes", options->processes, "Processes that work at the same time")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command
@@ -167,10 +168,12 @@ void add_crashtest(CLI::App& app, Action& action) {
                    "Size of the pool; each state is a copy of it")
       ->check(CLI::Range(64U, 1U << 20))
       ->capture_default_str();
-  command->add_option("--slots", options->slots, "Transactions at a time")
+  command->add_option("--slots", options->slots, "Transactions that can be open at the same time")
       ->check(CLI::Range(1U, 64U))
       ->capture_default_str();
-  command->add_option("--replay", options->replay, "Only the state of a failure, as it was printed")
+  command
+      ->add_option("--replay", options->replay,
+                   "Check only the state of a failure, as it was printed")
       ->type_name("WORDS");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });

@@ -90,7 +90,8 @@ void add_demo(CLI::App& app, Action& action) {
   auto options = std::make_shared<DemoOptions>();
   auto json = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "demo", "TATP killed in mid-run, opened again and audited: throughput through the crash");
+      "demo",
+      "Kills TATP during a run, opens it again and audits it: throughput through the crash");
   command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
       ->type_name("PATH");
   command->add_option("--subscribers", options->subscribers, "Size of the population")
@@ -99,13 +100,16 @@ void add_demo(CLI::App& app, Action& action) {
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kUsersMax))
       ->capture_default_str();
-  command->add_option("--seconds-before", options->seconds_before, "Run before the crash")
+  command
+      ->add_option("--seconds-before", options->seconds_before, "Seconds to run before the crash")
       ->check(real_range(0.1, 1e5))
       ->capture_default_str();
-  command->add_option("--seconds-after", options->seconds_after, "Run after it, restart included")
+  command
+      ->add_option("--seconds-after", options->seconds_after,
+                   "Seconds to run after the crash, with the restart")
       ->check(real_range(0.1, 1e5))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_scm_options(*command, options->scm);
   add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");

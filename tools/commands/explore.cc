@@ -305,25 +305,30 @@ int run_command(const ExploreOptions& options) {
 void add_explore(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExploreOptions>();
   CLI::App* command = app.add_subcommand(
-      "explore", "States that a power cut could leave, opened and judged, protocol by protocol");
-  command->add_option("--protocol", options->protocol, "Of --list, or all")->capture_default_str();
-  command->add_option("--states", options->states, "To check in all")
+      "explore", "Opens and checks states that a power cut could leave, protocol by protocol");
+  command->add_option("--protocol", options->protocol, "A protocol from --list, or all")
+      ->capture_default_str();
+  command->add_option("--states", options->states, "States to check in total")
       ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of all random choices")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all random choices")->capture_default_str();
   command
-      ->add_option("--first-round", options->first_round,
-                   "Begin there: 0 is the script of a protocol, each other a random continuation")
+      ->add_option(
+          "--first-round", options->first_round,
+          "First round: 0 is the script of a protocol, every other round a random continuation")
       ->check(CLI::Range(0U, 1'000'000'000U))
       ->capture_default_str();
-  command->add_option("--processes", options->processes, "How many work at a time")
+  command->add_option("--processes", options->processes, "Processes that work at the same time")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command->add_flag("--mutations", options->mutations,
-                    "Also make the mistakes of the catalogue: is each of them found?");
-  command->add_flag("--sites", options->sites, "Flushes and fences by label: which were idle?");
-  command->add_flag("--list", options->list, "Name the protocols");
-  command->add_option("--replay", options->replay, "Only the state of a failure, as it was printed")
+                    "Also make the mistakes of the catalogue, and check that each is found");
+  command->add_flag("--sites", options->sites,
+                    "Print flushes and fences by label, and which of them were idle");
+  command->add_flag("--list", options->list, "List the protocols");
+  command
+      ->add_option("--replay", options->replay,
+                   "Check only the state of a failure, as it was printed")
       ->type_name("WORDS");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });

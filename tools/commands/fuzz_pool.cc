@@ -80,18 +80,19 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
   auto options = std::make_shared<FuzzPoolOptions>();
   options->fuzz.file_every = 200;
   CLI::App* command = app.add_subcommand(
-      "fuzz-pool", "Damaged pools, opened, checked, read and written to: none may crash");
-  command->add_option("--inputs", options->fuzz.inputs, "How many damaged pools")
+      "fuzz-pool", "Opens, checks, reads and writes damaged pools: none may crash");
+  command->add_option("--inputs", options->fuzz.inputs, "Number of damaged pools")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
-  command->add_option("--seed", options->fuzz.seed, "Of all random numbers")->capture_default_str();
+  command->add_option("--seed", options->fuzz.seed, "Seed of all random numbers")
+      ->capture_default_str();
   command->add_option("--first", options->fuzz.first, "Number of the first input")
       ->capture_default_str();
   command
       ->add_option("--file-every", options->fuzz.file_every,
                    "Every Nth pool lies in a file instead of in memory; 0: none")
       ->capture_default_str();
-  command->add_option("--hang-seconds", options->fuzz.hang_seconds, "What one input may take")
+  command->add_option("--hang-seconds", options->fuzz.hang_seconds, "Time limit for one input")
       ->check(CLI::Range(1u, 3600u))
       ->capture_default_str();
   command->add_option("--replay", options->replay, "Run this one input only, in this process")

@@ -65,7 +65,9 @@ Result<PoolFile> history_pool(const HistoryOptions& options, sessions::HistoryPl
   Result<PoolFile> pool = PoolFile::choose(options.pool, false, kHistoryPoolBytesWanted);
   if (!pool.ok()) return pool;
   if (pool->existed())
-    return Status(StatusCode::kAlreadyExists, pool->path() + " exists: a pool is made afresh");
+    return Status(StatusCode::kAlreadyExists,
+                  pool->path() +
+                      " exists: name a path that does not exist, because the run makes a new pool");
   if (pool->path().size() >= sizeof plan.pool_path)
     return Status(StatusCode::kInvalidArgument, "the pool's path is too long");
   std::fill(std::begin(plan.pool_path), std::end(plan.pool_path), '\0');
@@ -295,14 +297,15 @@ void add_plan_options(CLI::App& command, sessions::HistoryPlan& plan) {
   command.add_option("--sessions", plan.sessions, "Transactions that each user interleaves")
       ->check(CLI::Range(1U, 16U))
       ->capture_default_str();
-  command.add_option("--tables", plan.tables, "Of each of three kinds")
+  command.add_option("--tables", plan.tables, "Tables of each of three kinds")
       ->check(CLI::Range(1U, sessions::kHistoryTablesMax))
       ->capture_default_str();
   command
-      .add_option("--keys", plan.keys, "Objects in use at a time: the fewer, the more conflicts")
+      .add_option("--keys", plan.keys,
+                  "Objects in use at the same time: the fewer, the more conflicts")
       ->check(CLI::Range(1U, sessions::kHistoryKeysMax))
       ->capture_default_str();
-  command.add_option("--seed", plan.seed, "Of all random choices of the users")
+  command.add_option("--seed", plan.seed, "Seed of all random choices of the users")
       ->capture_default_str();
   add_index_option(command, plan.index_mode);
   add_clock_option(command, plan.clock);
@@ -312,8 +315,9 @@ void add_plan_options(CLI::App& command, sessions::HistoryPlan& plan) {
 
 void add_history(CLI::App& app, Action& action) {
   auto options = std::make_shared<HistoryOptions>();
-  CLI::App* command = app.add_subcommand(
-      "history", "Random transactions recorded and checked for what their isolation level forbids");
+  CLI::App* command = app.add_subcommand("history",
+                                         "Records random transactions and checks them for "
+                                         "anomalies that their isolation level forbids");
   command->add_option("--isolation", options->isolation, "read-committed, snapshot, serializable")
       ->check(CLI::IsMember({"read-committed", "snapshot", "serializable"}))
       ->capture_default_str();
@@ -322,21 +326,23 @@ void add_history(CLI::App& app, Action& action) {
                    "list-append, register, or mixed: both in the same transactions")
       ->check(CLI::IsMember({"mixed", "list-append", "register"}))
       ->capture_default_str();
-  command->add_option("--operations", options->operations, "Reads and writes in all")
+  command->add_option("--operations", options->operations, "Reads and writes in total")
       ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
   command->add_option("--kills", options->kills, "How often the database's process is killed")
       ->check(CLI::Range(0U, 10'000'000U))
       ->capture_default_str();
-  command->add_option("--merge", options->merge, "Merge the tables meanwhile")
+  command->add_option("--merge", options->merge, "Merge the tables during the run")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   add_plan_options(*command, options->plan);
-  command->add_flag("--no-broken-rules", options->skips_broken_rules,
-                    "Do not also break rules of visibility, each of which must be noticed");
+  command->add_flag(
+      "--no-broken-rules", options->skips_broken_rules,
+      "Leave out the runs with broken rules of visibility, which the checker must notice");
   command
-      ->add_option("--broken-rule", options->broken,
-                   "Only with this rule broken, all sessions in one thread: to see what is found")
+      ->add_option(
+          "--broken-rule", options->broken,
+          "Run only with this rule broken, all sessions in one thread, and show the findings")
       ->check(CLI::IsMember(names_of_rules()));
   command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
       ->type_name("PATH");

@@ -129,8 +129,8 @@ class IndexCostCommand {
     }
     if (medium == medium_) return {};
     return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: a pool on medium {} is not compared with one on {}: both need "
-                              "as much space",
+                  fmt::format("{}: a pool on medium {} cannot be compared with a pool on {}: both "
+                              "need the same space",
                               side.file.path(), medium, medium_));
   }
 
@@ -316,8 +316,8 @@ void add_index_cost(CLI::App& app, Action& action) {
   auto options = std::make_shared<IndexCostOptions>();
   CLI::App* command = app.add_subcommand(
       "index-cost",
-      "Measures what indexes in the pool (hint) cost against such in DRAM (rebuild) in normal "
-      "running: TATP's mix and load, and a load of new values, by turns on the same processors");
+      "Compares the cost of indexes in the pool (hint) and in DRAM (rebuild) in normal operation: "
+      "TATP's mix and load, and a load of new values, by turns on the same processors");
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, 10'000'000u))
       ->capture_default_str();
@@ -327,22 +327,25 @@ void add_index_cost(CLI::App& app, Action& action) {
   command->add_option("--rounds", options->rounds, "Rounds, each with databases of its own")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--seconds", options->turns.run.seconds, "Of each database in a round")
+  command
+      ->add_option("--seconds", options->turns.run.seconds, "Seconds for each database in a round")
       ->check(real_range(0.01, 1e6))
       ->capture_default_str();
-  command->add_option("--ramp-up", options->turns.run.ramp_up_seconds, "Before these")
+  command
+      ->add_option("--ramp-up", options->turns.run.ramp_up_seconds,
+                   "Seconds of ramp-up before these")
       ->check(real_range(0.0, 1e6))
       ->capture_default_str();
-  command->add_option("--turn", options->turns.turn_ms, "How long one runs at a time, ms")
+  command->add_option("--turn", options->turns.turn_ms, "Length of a turn in ms")
       ->check(CLI::Range(1, 60'000))
       ->capture_default_str();
   add_mix_option(*command, options->turns.run.mix);
   command
       ->add_option("--rows", options->rows,
-                   "Of the load of new values, four of them each; 0: without it")
+                   "Rows in the load of new values, with four new values each; 0: no such load")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{50'000'000}))
       ->capture_default_str();
-  command->add_option("--seed", options->population.seed, "Of all random numbers")
+  command->add_option("--seed", options->population.seed, "Seed of all random numbers")
       ->capture_default_str();
   add_scm_options(*command, options->scm);
   command->add_option("--load-threads", options->load_threads, "Threads that load")

@@ -268,7 +268,8 @@ void add_pool_command(CLI::App& app, Action& action, const char* name, const cha
                       int (*run)(const PoolOptions&)) {
   auto options = std::make_shared<PoolOptions>();
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("POOL", options->pool, "An existing pool that nobody has open")->required();
+  command->add_option("POOL", options->pool, "An existing pool that no process has open")
+      ->required();
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action, run] { action = [options, run] { return run(*options); }; });
 }
@@ -276,12 +277,12 @@ void add_pool_command(CLI::App& app, Action& action, const char* name, const cha
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
-  add_pool_command(app, action, "info", "What a pool is: schema, medium, sizes, what opening did",
-                   run_info);
+  add_pool_command(app, action, "info",
+                   "Describes a pool: schema, medium, sizes, work done by opening", run_info);
 }
 
 void add_stats(CLI::App& app, Action& action) {
-  add_pool_command(app, action, "stats", "How full a pool is: tables, dictionaries, counters",
+  add_pool_command(app, action, "stats", "Shows how full a pool is: tables, dictionaries, counters",
                    run_stats);
 }
 

@@ -189,7 +189,7 @@ int run_command(const KillLoopOptions& options) {
 void add_kill_loop(CLI::App& app, Action& action) {
   auto options = std::make_shared<KillLoopOptions>();
   CLI::App* command = app.add_subcommand(
-      "kill-loop", "Work killed again and again on one pool, every promise audited");
+      "kill-loop", "Kills the work on one pool again and again, and audits every promise");
   command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
       ->type_name("PATH");
   command
@@ -197,7 +197,7 @@ void add_kill_loop(CLI::App& app, Action& action) {
                    "tatp, or random: transactions and definitions of random tables")
       ->check(CLI::IsMember({"tatp", "random"}))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "How often to kill")
+  command->add_option("--rounds", options->rounds, "Number of kills")
       ->check(CLI::Range(1u, 100'000'000u))
       ->capture_default_str();
   command->add_option("--subscribers", options->subscribers, "Size of the population of tatp")
@@ -211,10 +211,10 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--merge-interval", options->merge_interval_ms,
-                   "Merge the tables of tatp by themselves, as often as that at most, ms; 0: never")
+                   "Merge the tables of tatp automatically, at most once in this many ms; 0: never")
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");

@@ -25,7 +25,7 @@ CLI::Validator real_range(double low, double high) {
         double value = 0;
         const bool is_good =
             CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
-        return is_good ? std::string() : "'" + text + "' is no " + described;
+        return is_good ? std::string() : "'" + text + "' is not a " + described;
       },
       described);
 }
@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
   app.name("flugs");
   app.footer(
       "Exit status: 0 every check held, 1 a check failed, 2 bad usage or could not run.\n"
-      "What can be done with a sub-command: flugs SUBCOMMAND --help");
+      "Options of a sub-command: flugs SUBCOMMAND --help");
   app.require_subcommand(1);
   Action action;
   add_commands(app, action);
@@ -109,7 +109,7 @@ int run(int argc, char** argv) {
     if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
       return could_not_run(
           Status(StatusCode::kInvalidArgument,
-                 fmt::format("there is no sub-command {}; flugs --help lists them", argv[1])));
+                 fmt::format("unknown sub-command {}; flugs --help lists all", argv[1])));
     return app.exit(error) == 0 ? kExitOk : kExitCouldNotRun;
   }
   if (const Status s = check_json_file(app); !s.ok()) return could_not_run(s);

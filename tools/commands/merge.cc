@@ -139,7 +139,7 @@ void print(const MergeCommandOptions& options, const MergeFigures& figures,
       report.codes, report.merge_us * 1e-6, format_count(bench::codes_per_s_per_core(report)),
       report.longest_move_us);
   if (report.columns_renewed != 0)
-    fmt::print("{} columns begin anew, their dictionaries gave {} back; {} of the pool in use\n",
+    fmt::print("{} columns rewritten, their dictionaries gave {} back; {} of the pool in use\n",
                report.columns_renewed, format_bytes(report.bytes_given_back),
                format_bytes(figures.statistics.pool_used_bytes));
   fmt::print("sums of all columns: {}; verify: {}\n",

@@ -245,8 +245,8 @@ int run_figures(const CLI::App& command, RestartOptions options) {
   for (const char* given :
        {"--type", "--side", "--index", "--tables", "--first-query", "--ready", "--pool", "--json"})
     if (command.count(given) != 0)
-      return could_not_run(
-          Status(StatusCode::kInvalidArgument, fmt::format("{} goes with no --figures", given)));
+      return could_not_run(Status(StatusCode::kInvalidArgument,
+                                  fmt::format("{} cannot be used with --figures", given)));
   options.first_query = "key";
   if (Status status = check(options); !status.ok()) return could_not_run(status);
   bench::RestartPlan plan = plan_of(options);
@@ -259,8 +259,9 @@ int run_estimate(const CLI::App& command, const RestartOptions& options) {
     if (given->count() != 0 && !given->check_name("--estimate") &&
         !given->check_name("--threads") && !given->check_name("--ready") &&
         !given->check_name("--json"))
-      return could_not_run(Status(StatusCode::kInvalidArgument,
-                                  fmt::format("{} goes with no --estimate", given->get_name())));
+      return could_not_run(
+          Status(StatusCode::kInvalidArgument,
+                 fmt::format("{} cannot be used with --estimate", given->get_name())));
   OpenOptions open;
   open.path = options.estimate;
   open.recovery_threads = options.threads;
@@ -276,9 +277,9 @@ int run_command(const RestartOptions& options) {
   if (!pool.ok()) return could_not_run(pool.status());
   if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
   if (pool->existed())
-    return could_not_run(
-        Status(StatusCode::kAlreadyExists,
-               pool->path() + " exists: a pool that is going to be crashed is made afresh"));
+    return could_not_run(Status(StatusCode::kAlreadyExists,
+                                pool->path() + " exists: name a path that does not exist, because "
+                                               "the run makes a new pool and crashes it"));
   if (pool->path().size() >= sizeof plan.pool_path)
     return could_not_run(Status(StatusCode::kInvalidArgument, "the pool's path is too long"));
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);
@@ -299,13 +300,13 @@ int run_command(const RestartOptions& options) {
 void add_point_options(CLI::App& command, RestartOptions& options) {
   command
       .add_option("--side", options.side,
-                  "Where the rows are: in delta, merged into main, or the first half merged")
+                  "Place of the rows: in delta, merged into main, or the first half merged")
       ->check(CLI::IsMember({"delta", "main", "half"}))
       ->capture_default_str();
   command
       .add_option(
           "--first-query", options.first_query,
-          "Point select by row id, or by a primary key, which the table gets then; or a sum")
+          "Point select by row id, point select by primary key (adds one to the table), or a sum")
       ->check(CLI::IsMember({"row", "key", "sum"}))
       ->capture_default_str();
   command
@@ -325,7 +326,7 @@ void add_restart(CLI::App& app, Action& action) {
       ->type_name("PATH");
   command
       ->add_option("--estimate", options->estimate,
-                   "Say instead what opening this pool would find to do, and how long that takes")
+                   "Instead: estimate the work and the time of opening this pool")
       ->type_name("POOL");
   command->add_option("--rows", options->rows, "Rows of the table")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{4'000'000'000}))
@@ -335,7 +336,7 @@ void add_restart(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--tables", options->tables,
-                   "Tables, each with so many rows; the queries are of the first")
+                   "Tables, each with --rows rows; the queries read the first table")
       ->check(CLI::Range(1u, 511u))
       ->capture_default_str();
   command->add_option("--stop", options->stop, "How each process ends: closes, or dies under load")
@@ -344,7 +345,7 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--runs", options->runs, "Restarts")
       ->check(CLI::Range(1u, 100'000u))
       ->capture_default_str();
-  command->add_option("--type", options->type, "Of the columns")
+  command->add_option("--type", options->type, "Type of the columns")
       ->check(CLI::IsMember({"int32", "int64"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads that rebuild; 0: one per processor")
@@ -353,7 +354,7 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--load-threads", options->load_threads, "Threads that load the table")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
   add_scm_options(*command, options->scm);
   add_index_option(*command, options->index_mode);
   add_point_options(*command, *options);
@@ -369,7 +370,7 @@ void add_restart(CLI::App& app, Action& action) {
                               "--file-directory", "--plot"})
       if (command->count(given) != 0)
         return could_not_run(Status(StatusCode::kInvalidArgument,
-                                    fmt::format("{} goes with --figures only", given)));
+                                    fmt::format("{} can be used with --figures only", given)));
     return run_command(*options);
   });
 }

@@ -36,7 +36,7 @@ Result<bench::Json> read_json(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Status(StatusCode::kNotFound, path + ": cannot be read");
   bench::Json json = bench::Json::parse(file, nullptr, false);
-  if (json.is_discarded()) return Status(StatusCode::kInvalidArgument, path + ": no JSON");
+  if (json.is_discarded()) return Status(StatusCode::kInvalidArgument, path + ": not JSON");
   return json;
 }
 
@@ -57,10 +57,11 @@ Result<double> transaction_ns(const std::string& path) {
   const Result<double> tps = number_in(*json, path, "/executed_tps");
   if (!tps.ok()) return tps.status();
   if (*users != 1 || *tps <= 0)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("{}: a run with one user is expected, found {} with {} "
-                              "transactions per second",
-                              path, *users, *tps));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format(
+            "{}: expected a run with one user, found {} users with {} transactions per second",
+            path, *users, *tps));
   return 1e9 / *tps;
 }
 
@@ -183,7 +184,7 @@ void add_scaling(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "scaling",
       "Measures what a cache line costs between two processors, and models TATP on many cores.");
-  command->add_option("--seconds", options->seconds, "of measuring")
+  command->add_option("--seconds", options->seconds, "seconds of measuring")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
   CLI::Option* alone =
@@ -201,19 +202,22 @@ void add_scaling(CLI::App& app, Action& action) {
           ->type_name("FILE")
           ->needs(alone);
   alone->needs(counts);
-  command->add_option("--cores", options->cores, "to model")
+  command->add_option("--cores", options->cores, "numbers of cores to model")
       ->delimiter(',')
       ->check(CLI::Range(1U, 1'000'000U))
       ->capture_default_str();
-  command->add_option("--cores-per-socket", options->cores_per_socket, "of that machine")
+  command
+      ->add_option("--cores-per-socket", options->cores_per_socket, "cores in each of its sockets")
       ->check(CLI::Range(1U, 100'000U))
       ->capture_default_str();
-  command->add_option("--remote-line-ns", options->remote_line_ns, "a line from another socket")
+  command
+      ->add_option("--remote-line-ns", options->remote_line_ns,
+                   "time of a line from another socket, ns")
       ->check(real_range(1, 1e6))
       ->capture_default_str();
   command
       ->add_option("--line-read-ns", options->line_read_ns,
-                   "between two cores that get the same line to read")
+                   "time between two cores that get the same line to read, ns")
       ->check(real_range(0, 1e6))
       ->capture_default_str();
   command->add_option("--json", options->json, "write the figures to this file");

@@ -58,7 +58,7 @@ Result<std::vector<bench::ScanQuery>> chosen_queries(const std::vector<std::stri
   if (names.empty()) return all;
   for (const std::string& name : names)
     if (std::none_of(all.begin(), all.end(), [&](const auto& query) { return query.name == name; }))
-      return Status(StatusCode::kInvalidArgument, "--query " + name + ": there is none");
+      return Status(StatusCode::kInvalidArgument, "--query " + name + ": unknown query");
   std::vector<bench::ScanQuery> chosen;
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const auto& query) {
     return std::find(names.begin(), names.end(), query.name) != names.end();
@@ -139,7 +139,7 @@ class ScanCommand {
     Result<TableId> table = bench::create_scan_table(database_, encoding_of(options_.encoding));
     if (table.code() == StatusCode::kAlreadyExists)
       return Status(StatusCode::kAlreadyExists,
-                    "the pool holds a table r already: name another pool, or none");
+                    "the pool already holds a table r: name a different pool, or none");
     if (!table.ok()) return std::move(table).status();
     table_ = *table;
     const std::uint64_t merged = options_.rows_merged();
@@ -301,21 +301,23 @@ void add_scan(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--side", options->side,
-                   "Where the rows are: all merged, none, or the first half")
+                   "Place of the rows: all merged, none merged, or the first half merged")
       ->check(CLI::IsMember({"main", "delta", "half"}))
       ->capture_default_str();
   command
-      ->add_option("--encoding", options->encoding,
-                   "Of the 4 integer columns in the delta: codes, values, or as the engine chooses")
+      ->add_option(
+          "--encoding", options->encoding,
+          "Encoding of the 4 integer columns in the delta: codes, values, or the engine's choice")
       ->check(CLI::IsMember({"auto", "dictionary", "direct"}))
       ->capture_default_str();
-  command->add_option("--query", options->queries, "Only this one; may be given several times")
+  command
+      ->add_option("--query", options->queries, "Run only this query; may be given several times")
       ->type_name("NAME");
   command->add_option("--load-threads", options->load_threads, "Threads that load and merge")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
   add_scm_options(*command, options->scm);
-  command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
   add_scan_update_options(*command, options->updates);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }

@@ -287,8 +287,8 @@ class TatpCommand {
     const Result<bench::TatpTables> tables = bench::create_tatp_tables(database);
     if (tables.code() == StatusCode::kAlreadyExists)
       return Status(StatusCode::kAlreadyExists,
-                    "the pool holds TATP's tables already; a run needs a fresh population: name "
-                    "another pool, or none");
+                    "the pool already holds TATP's tables, but a run needs a new population: name "
+                    "a different pool, or none");
     if (!tables.ok()) return tables.status();
     const bench::Population population(options_.population);
     Result<bench::LoadResult> load = bench::load_population(
@@ -351,7 +351,7 @@ int run_command(const TatpOptions& options) {
   TatpFigures figures;
   Status status = TatpCommand(options).run(figures);
   if (!figures.run.failure.ok()) {
-    fmt::print(stderr, "flugs: a transaction failed that must not: {}\n", status.to_string());
+    fmt::print(stderr, "flugs: a transaction failed that must not fail: {}\n", status.to_string());
     return kExitCheckFailed;
   }
   if (!status.ok()) return could_not_run(status);
@@ -368,8 +368,8 @@ void add_tatp(CLI::App& app, Action& action) {
       "tatp", "TATP: population, run, response times, three counting rules, invariants");
   command
       ->add_option("--pool", options->pool,
-                   "Pool to use; one that exists gets the tables of TATP and is kept, a "
-                   "new one is removed afterwards")
+                   "Pool to use; an existing pool gets the tables of TATP and is kept, a new pool "
+                   "is removed afterwards")
       ->type_name("PATH");
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
@@ -378,9 +378,9 @@ void add_tatp(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, bench::kUsersMax))
       ->capture_default_str();
   command
-      ->add_option("--lookahead", options->lookahead,
-                   "Transactions that each user knows of ahead of the one it executes; 0: closed "
-                   "loop, as TATP has it")
+      ->add_option(
+          "--lookahead", options->lookahead,
+          "Transactions that each user knows before it executes them; 0: closed loop, as in TATP")
       ->check(CLI::Range(0u, bench::kLookaheadMax))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "Sampling period")
@@ -393,14 +393,14 @@ void add_tatp(CLI::App& app, Action& action) {
   add_distribution_option(*command, options->distribution);
   add_scm_options(*command, options->scm);
   add_merge_options(*command, options->merge);
-  command->add_flag("--reference-end-time", options->population.reference_end_time,
-                    "end_time - start_time up to 24 as the reference loader has it, not up to 8");
+  command->add_flag(
+      "--reference-end-time", options->population.reference_end_time,
+      "end_time - start_time up to 24, as in the reference loader, instead of up to 8");
   command->add_flag("--verify-t8", options->population.parity,
                     "Make atomicity of UPDATE_SUBSCRIBER_DATA visible, and check it (not TATP)");
-  command->add_flag(
-      "--witness", options->witness,
-      "Log what users were promised outside of the pool, and check T6 and T7 (slower)");
-  command->add_option("--seed", options->population.seed, "Of all random numbers")
+  command->add_flag("--witness", options->witness,
+                    "Log the promises to users outside of the pool, and check T6 and T7 (slower)");
+  command->add_option("--seed", options->population.seed, "Seed of all random numbers")
       ->capture_default_str();
   command->add_option("--load-threads", options->load_threads, "Threads that load and check")
       ->check(CLI::Range(1u, 256u))

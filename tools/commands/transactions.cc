@@ -209,7 +209,7 @@ void print(const TransactionsOptions& options, const TransactionsFigures& figure
                 format_ns(large.during_commit.percentile(fraction))});
   reader.add({"longest", format_ns(large.idle.max()), format_ns(large.meanwhile.max()),
               format_ns(large.during_commit.max())});
-  fmt::print("{}p99 meanwhile is {:.2f} times that alone; wrong reads: {}; verify: {}\n",
+  fmt::print("{}p99 meanwhile is {:.2f} times the p99 alone; wrong reads: {}; verify: {}\n",
              reader.to_string(), large.p99_ratio(), large.wrong, figures.verified.to_string());
   print_starvation(options, figures);
 }
@@ -218,10 +218,11 @@ int run_command(TransactionsOptions options) {
   if (options.skew.rows % 2 != 0)
     return could_not_run(
         Status(StatusCode::kInvalidArgument,
-               fmt::format("--skew-rows {}: they stand in pairs", options.skew.rows)));
+               fmt::format("--skew-rows {}: must be even, because the rows form pairs",
+                           options.skew.rows)));
   if (options.starvation.hot_rows > options.starvation.rows)
     return could_not_run(Status(StatusCode::kInvalidArgument,
-                                fmt::format("--hot-rows {}: of --long-rows {}",
+                                fmt::format("--hot-rows {} cannot be more than --long-rows {}",
                                             options.starvation.hot_rows, options.starvation.rows)));
   options.large.seed = options.skew.seed;
   options.starvation.seed = options.skew.seed;
@@ -250,18 +251,18 @@ void add_transactions(CLI::App& app, Action& action) {
   auto options = std::make_shared<TransactionsOptions>();
   CLI::App* command = app.add_subcommand(
       "transactions",
-      "Measures what being serializable costs where write skew is likely, what one large "
-      "transaction does to a reader, and how a long writer gets on among short ones.");
+      "Measures the cost of serializable isolation where write skew is likely, the effect of one "
+      "large transaction on a reader, and the progress of a long writer among short ones.");
   command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
   command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
   add_index_option(*command, options->index_mode);
   command->add_option("--skew-rows", options->skew.rows, "rows in pairs")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
-  command->add_option("--users", options->skew.users, "threads that write them")
+  command->add_option("--users", options->skew.users, "threads that write the rows")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  command->add_option("--seconds", options->skew.seconds, "of a round, for each level")
+  command->add_option("--seconds", options->skew.seconds, "seconds of a round, for each level")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "rounds")
@@ -270,16 +271,18 @@ void add_transactions(CLI::App& app, Action& action) {
   command->add_option("--rows", options->large.rows, "rows that one transaction updates")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
       ->capture_default_str();
-  command->add_option("--idle-seconds", options->large.idle_seconds, "of the reader alone")
+  command->add_option("--idle-seconds", options->large.idle_seconds, "seconds of the reader alone")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
   command->add_option("--long-runs", options->starvation.runs, "long writers among short ones")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  command->add_option("--long-rows", options->starvation.rows, "rows that each updates")
+  command->add_option("--long-rows", options->starvation.rows, "rows that each long writer updates")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
-  command->add_option("--hot-rows", options->starvation.hot_rows, "its last ones, of the short")
+  command
+      ->add_option("--hot-rows", options->starvation.hot_rows,
+                   "last rows of the long writer, which the short writers update")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
   command->add_option("--long-users", options->starvation.users, "short writers")

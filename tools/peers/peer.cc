@@ -131,9 +131,9 @@ class PeerChild {
     Status status = session.find(found);
     const std::string id = std::to_string(expected.id);
     if (status.code() == StatusCode::kNotFound)
-      return Status(StatusCode::kCorrupt, "wrong answer: row " + id + " is not there");
+      return Status(StatusCode::kCorrupt, "wrong answer: row " + id + " does not exist");
     if (!status.ok() || found == expected) return status;
-    return Status(StatusCode::kCorrupt, "wrong answer: row " + id + " has other values");
+    return Status(StatusCode::kCorrupt, "wrong answer: row " + id + " has different values");
   }
 
   /// Checks that all that a writer of the life before was promised is there, and its transaction in

@@ -199,7 +199,8 @@ class TatpChild {
     for (std::thread& thread : threads) thread.join();
     for (const Status& status : statuses)
       if (!status.ok())
-        fmt::print(stderr, "flugs: a transaction failed that must not: {}\n", status.to_string());
+        fmt::print(stderr, "flugs: a transaction failed that must not fail: {}\n",
+                   status.to_string());
     return kExitCouldNotRun;
   }
 

@@ -55,7 +55,7 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   std::ifstream file(path);
   const bench::Json json = bench::Json::parse(file, nullptr, false);
   if (!json.is_object() || !json.contains("queries") || json["queries"].size() != queries)
-    return Status(StatusCode::kIoError, path + " is not what tools/duckdb writes");
+    return Status(StatusCode::kIoError, path + " is not an answer of tools/duckdb");
   DuckdbAnswer answer;
   answer.version = json.value("version", "unknown");
   answer.load_seconds = json.value("load_seconds", 0.0);
@@ -188,7 +188,7 @@ std::string difference(const query::QueryResult& result, const bench::Json& rows
     return fmt::format("{} rows, {} {}", result.row_count(), whose, rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::size_t i = 0; i < result.columns().size(); ++i) {
-      if (rows[row].size() != result.columns().size()) return "another number of columns";
+      if (rows[row].size() != result.columns().size()) return "a different number of columns";
       const Value value = result.value(row, i);
       if (!is_equal(value, rows[row][i]))
         return fmt::format("row {}, {}: {}, {} {}", row, result.columns()[i].name,

@@ -15,8 +15,8 @@ namespace flugs::tools {
 void add_query_options(CLI::App& command, QueryOptions& options) {
   command
       .add_option("--pool", options.pool,
-                  "Pool to use; one that exists gets the benchmark's tables and is kept, a new one "
-                  "is removed afterwards")
+                  "Pool to use; an existing pool gets the benchmark's tables and is kept, a new "
+                  "pool is removed afterwards")
       ->type_name("PATH");
   add_index_option(command, options.index_mode);
   command.add_option("--threads", options.run.threads, "Threads that work on a query")
@@ -131,7 +131,7 @@ void print_query_problems(const QueryReport& report) {
   for (std::size_t i = 0; i < report.queries.size(); ++i) {
     const bench::QueryFigures& query = report.queries[i];
     if (!query.is_repeatable)
-      fmt::print(stderr, "flugs: {} gave other rows from one run to the next\n", query.name);
+      fmt::print(stderr, "flugs: {} gave different rows in different runs\n", query.name);
     if (i < report.differences.size() && !report.differences[i].empty())
       fmt::print(stderr, "flugs: {}: {}\n", query.name, report.differences[i]);
   }

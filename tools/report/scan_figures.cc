@@ -110,7 +110,7 @@ void print_scan(const ScanOptions& options, const ScanFigures& figures) {
   if (options.updates.is_asked())
     print_scan_updates(options.updates, figures.report.queries, figures.updates,
                        figures.report.duckdb);
-  fmt::print("results: {}\n", figures.have_held() ? "as they should be" : "WRONG");
+  fmt::print("results: {}\n", figures.have_held() ? "correct" : "WRONG");
   print_query_problems(figures.report);
   for (const std::string& difference : figures.updates.differences)
     fmt::print(stderr, "flugs: after updates: {}\n", difference);

@@ -33,14 +33,14 @@ std::uint64_t ScanUpdateOptions::every() const noexcept {
 void add_scan_update_options(CLI::App& command, ScanUpdateOptions& options) {
   command
       .add_option("--updated", options.percent,
-                  "Then update so many percent of the rows and run the queries again, merge with "
-                  "default options, and run them once more")
+                  "Then update this percentage of the rows and run the queries again, merge with "
+                  "default options, and run the queries once more")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("PERCENT");
   command
       .add_option("--updater", options.updater,
-                  "With --updated: also run the queries beside a thread that updates so many rows "
-                  "a second")
+                  "With --updated: also run the queries beside a thread that updates this many "
+                  "rows a second")
       ->check(CLI::Range(1u, 1'000'000u))
       ->type_name("ROWS");
 }

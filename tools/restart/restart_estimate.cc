@@ -20,8 +20,9 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
              options.path, format_bytes(e.pool_bytes), to_string(e.index_mode), ready, e.open_ms,
              e.threads);
   if (e.index_later_ms >= 0.1)
-    fmt::print("indexes that are left for later take about {:.0f} ms more; nobody waits for them\n",
-               e.index_later_ms);
+    fmt::print(
+        "indexes that are left for later take about {:.0f} ms more; no query waits for them\n",
+        e.index_later_ms);
   fmt::print("\n");
   TextTable table({"opening will find", "number"});
   const auto add = [&](const char* what, std::uint64_t number) {

@@ -313,14 +313,13 @@ class RestartFiguresRun {
 
   /// Without plots the data are there all the same.
   void plot() const {
-    const std::string remark = fmt::format(
-        "the data are in {}, but no plots: tools/plot_restart.py "
-        "draws them from there",
-        options_.directory);
+    const std::string remark =
+        fmt::format("the data is in {}, without plots: tools/plot_restart.py draws them from it",
+                    options_.directory);
     std::error_code error;
     if (options_.plot == "none") return;
     if (!std::filesystem::exists(options_.plot, error)) {
-      fmt::print("{}; {} is not there\n", remark, options_.plot);
+      fmt::print("{}; {} does not exist\n", remark, options_.plot);
       return;
     }
     std::fflush(stdout);
@@ -365,7 +364,7 @@ void add_figures_options(CLI::App& command, RestartFiguresOptions& options) {
       ->capture_default_str();
   command
       .add_option("--file-directory", options.file_directory,
-                  "Figure 8b: a directory that is on no tmpfs; DIR unless given")
+                  "Figure 8b: a directory that is not on a tmpfs; default: DIR")
       ->type_name("PATH");
   command.add_option("--plot", options.plot, "Figures: the script that draws them, or none")
       ->type_name("SCRIPT")

@@ -151,7 +151,7 @@ Result<RestartEngine> peer_engine(const std::string& name) {
   if (name == "lmdb" || name == "sqlite") engine.writers = 1;
   if (!std::filesystem::exists(engine.program, error))
     return Status(StatusCode::kNotFound, engine.program + " was not built: its library was not " +
-                                             "there (tools/setup --figures gets it)");
+                                             "found (tools/setup --figures installs it)");
   return engine;
 }
 

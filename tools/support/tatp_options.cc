@@ -45,7 +45,7 @@ void add_named_option(CLI::App& command, const std::string& option,
           [&names, &value, option, choices](const std::string& text) {
             const auto found = names.find(text);
             if (found == names.end())
-              throw CLI::ValidationError(option, "'" + text + "' is none of " + choices);
+              throw CLI::ValidationError(option, "'" + text + "' is not one of " + choices);
             value = found->second;
           },
           description)
@@ -65,31 +65,31 @@ void add_mix_option(CLI::App& command, bench::TatpMix& mix) {
 }
 
 void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution) {
-  add_named_option(command, "--distribution", kDistributions, distribution,
-                   "Of subscriber ids; uniform is not comparable with other results");
+  add_named_option(
+      command, "--distribution", kDistributions, distribution,
+      "Distribution of subscriber ids; results with uniform are not comparable with others");
 }
 
 void add_merge_options(CLI::App& command, TatpMerge& merge) {
   add_named_option(command, "--merge", kMergeModes, merge.is_auto,
-                   "Whether tables are merged by themselves meanwhile");
+                   "Automatic merges of tables during the run");
   command
       .add_option("--merge-interval", merge.interval_ms,
-                  "How often a table is looked at and at most merged, ms")
+                  "Interval in ms at which a table is examined, and merged at most once")
       ->check(CLI::Range(10u, 86'400'000u))
       ->capture_default_str();
   command
-      .add_option(
-          "--merge-written", merge.written_percent,
-          "Percent of a chunk's rows that may have been written in an interval for it to be "
-          "merged; 100: all full chunks are, however hot")
+      .add_option("--merge-written", merge.written_percent,
+                  "Merge a chunk if at most this percentage of its rows was written in an "
+                  "interval; 100: merge every full chunk")
       ->check(CLI::Range(0u, 100u))
       ->capture_default_str();
   command
       .add_option("--merge-niceness", merge.niceness,
-                  "How much the thread that merges stands back for users, as nice(1) has it")
+                  "Niceness of the merging thread, as of nice(1)")
       ->check(CLI::Range(0u, 19u))
       ->capture_default_str();
-  command.add_flag("--merge-first", merge.first, "Merge all there is before the run");
+  command.add_flag("--merge-first", merge.first, "Merge all rows before the run");
 }
 
 MergePolicy policy_of(const TatpMerge& merge) {
@@ -125,11 +125,11 @@ void add_scm_options(CLI::App& command, bench::ScmModel& scm) {
       ->type_name("READ_NS:WRITE_NS")
       ->default_str("0:0");
   add_named_option(command, "--scm-cache", kScmCaches, scm.cache,
-                   "Lines that are read without it: those that the task has touched, or among the "
-                   "latest 16 MB of the thread");
+                   "Lines that are read without that latency: lines that the task has touched, or "
+                   "the latest 16 MB of lines of the thread");
   command
       .add_option("--scm-in-flight", scm.lines_in_flight,
-                  "Lines in sequence that are read or flushed at a time")
+                  "Lines in sequence that are read or flushed at the same time")
       ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
 }
@@ -189,7 +189,7 @@ void add_index_option(CLI::App& command, IndexMode& mode) {
           [&mode](const std::string& word) {
             mode = word == "hint" ? IndexMode::kHint : IndexMode::kRebuild;
           },
-          "Where indexes are: in DRAM, made again at opening, or in the pool")
+          "Place of indexes: in DRAM, rebuilt at opening, or in the pool")
       ->check(CLI::IsMember({"rebuild", "hint"}))
       ->default_str(std::string(to_string(mode)));
 }
@@ -222,8 +222,8 @@ void add_clock_option(CLI::App& command, CommitClock& clock) {
                     : word == "counter"  ? CommitClock::kCounter
                                          : CommitClock::kAutomatic;
           },
-          "Where time-stamps come from: a counter, the processors' time-stamp counters, or what "
-          "suits their number")
+          "Source of time-stamps: a counter, the processors' time-stamp counters, or a choice by "
+          "the number of processors")
       ->check(CLI::IsMember({"auto", "counter", "processors"}))
       ->default_str("auto");
 }

@@ -35,16 +35,16 @@ constexpr std::string_view kSameLine =
     "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
     "comes before a word changes";
 constexpr std::string_view kHalfIsWord =
-    "here only: in a directory of a few words each half is a word, and one that still names the "
-    "segment that was replaced leads to all entries";
+    "here only: in a directory of a few words each half is a word, and a half that still names the "
+    "replaced segment leads to all entries";
 constexpr std::string_view kWordsAreLine =
-    "here only: a directory of up to eight words is one line, which the next change flushes "
-    "before it writes over what recovery would do this one again from";
+    "here only: a directory of up to eight words is one line, which the next change flushes before "
+    "it overwrites the record from which recovery would repeat this change";
 
 constexpr std::string_view kNewSegment =
-    "here only: a segment that was never used is zeros; in one that is used again `next` would do "
-    "harm, old hints would not";
-constexpr std::string_view kNextIsEntrys = "who puts an entry there flushes `next` with it";
+    "here only: a segment that was never used is zeros; in a reused segment `next` would do harm, "
+    "old hints would not";
+constexpr std::string_view kNextIsEntrys = "the writer of an entry there flushes `next` with it";
 
 constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "commit/1", "large_commit", Region::kIntentBlock},
@@ -217,8 +217,8 @@ constexpr MutationCase kCases[] = {
     {Kind::kEarlyStore, "slot_array/2", "slot_array"},
     {Kind::kEarlyStore, "create_database/3", "create_database"},
     {Kind::kEarlyStore, "pool-create/2", "create_database", Region::kOther, false,
-     "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
-     "share their line with limits that are flushed"},
+     "no reader needs the stores that pool-create/1 makes durable: the root is zero already, and "
+     "the arenas share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
     hinted(Kind::kNoFlush, "commit/1", "insert", Region::kHint),
     hinted(Kind::kNoFlush, "keep_entries/1", "kept_values"),

@@ -541,7 +541,7 @@ std::string CrashExplorer::flush_words(std::size_t index) const {
   if (const auto flushed = flushed_.find(index); flushed != flushed_.end())
     return fmt::format(" (flushed by {}, no fence)", flushed->second.back().label);
   if (last_flush_.empty()) return {};
-  if (last_flush_[index] == nullptr) return " (not flushed by anybody)";
+  if (last_flush_[index] == nullptr) return " (never flushed)";
   return fmt::format(" (not flushed since {})", last_flush_[index]);
 }
 

@@ -176,7 +176,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots,
                          options_.late_indexes);
   if (!core.ok() && is_creating_ &&
-      core.status().message().find("no whole header") != std::string_view::npos)
+      core.status().message().find("no intact header") != std::string_view::npos)
     return {};
   if (!core.ok()) return says("opening", core.status());
   context.crash_now("recovered");

@@ -62,7 +62,7 @@ Result<Level> level_named(std::string_view name) {
   if (name == "serializable") return Level::kStrictSerializable;
   return Status(StatusCode::kInvalidArgument,
                 "no isolation level '" + std::string(name) +
-                    "': there are read-committed, snapshot and serializable");
+                    "': expected read-committed, snapshot or serializable");
 }
 
 bool forbids(Level level, Anomaly anomaly, bool in_real_time) noexcept {

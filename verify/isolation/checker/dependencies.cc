@@ -19,7 +19,7 @@ Status refused(std::string words) {
 Status Inference::index_write(std::uint32_t transaction, std::uint32_t position) {
   const Operation& write = history_.operations()[position];
   Writers& writers = out_.writers;
-  if (write.value == 0) return refused("0 is written, which stands for no value");
+  if (write.value == 0) return refused("0 is written, but 0 means no value");
   if (writers.transaction[write.value] != kNobody)
     return refused(fmt::format("value {} is written twice", write.value));
   writers.transaction[write.value] = transaction;
@@ -37,7 +37,7 @@ Status Inference::index_writers() {
   const auto operations = history_.operations();
   const std::uint64_t values = history_.value_limit();
   if (values > (operations.size() + 1) * kValuesPerOperationMax)
-    return refused("values are not numbered closely");
+    return refused("values are not numbered without gaps");
   out_.writers.transaction.assign(values, kNobody);
   out_.writers.operation.assign(values, 0);
   out_.writers.is_intermediate.assign(values, 0);

@@ -170,7 +170,7 @@ class LogReader {
     }
     Session& session = sessions_[number];
     if (session.is_open == (kind == EventKind::kBegin))
-      return damaged("a session has not one transaction at a time");
+      return damaged("a session has several transactions at a time");
     if (kind == EventKind::kBegin) {
       session = {true, false, time_in(words), {}};
     } else if (kind == EventKind::kCommit) {

@@ -85,7 +85,7 @@ std::string step_words(const History& history, const Dependencies& dependencies,
 std::string finding_words(const Finding& f) {
   switch (f.anomaly) {
     case Anomaly::kGarbage:
-      return fmt::format("T{} read {} of {}, which nobody had written there", f.transaction,
+      return fmt::format("T{} read {} of {}, which no transaction had written there", f.transaction,
                          f.value, f.key);
     case Anomaly::kDuplicate:
       return fmt::format("T{} read {} twice in {}", f.transaction, f.value, f.key);
