@@ -22,6 +22,7 @@
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/tatp_options.h"
+#include "tools/support/text_table.h"
 
 namespace flugs::tools {
 
