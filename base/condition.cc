@@ -84,17 +84,11 @@ std::string text_of(const std::vector<Condition::Node>& nodes, std::size_t& next
 
 Value Constant::value() const noexcept {
   if (!present_) return Value::null();
-  return is_text_type(type_) ? Value::from_bytes(type_, text_) : Value::from_raw(type_, raw_);
+  if (is_text_type(type_)) return Value::from_bytes(type_, text_);
+  return Value::from_raw(type_, raw_).with_scale(scale_);
 }
 
-std::string Constant::to_string() const {
-  if (is_null() || type_ != Type::kDecimal || scale_ == 0) return shown(value());
-  const auto magnitude =
-      raw_ < 0 ? 0 - static_cast<std::uint64_t>(raw_) : static_cast<std::uint64_t>(raw_);
-  std::string digits = fmt::format("{:0{}}", magnitude, scale_ + 1);
-  digits.insert(digits.size() - scale_, ".");
-  return raw_ < 0 ? "-" + digits : digits;
-}
+std::string Constant::to_string() const { return shown(value()); }
 
 Condition Condition::compare(std::string column, Kind kind, Constant constant) {
   return single(kind, std::move(column), {std::move(constant)});

@@ -24,7 +24,7 @@ struct TypeFacts {
   std::uint8_t payload_bits;   ///< 1 unsigned; 32 or 64 with a sign; 0 for text
   std::uint8_t cell_bits_min;  ///< the narrowest cell of a row that holds values itself; 0 for text
   std::uint8_t entry_bytes;    ///< of an entry in a dictionary; part of the pool format
-  bool is_always_normal;       ///< two equal values never have different payloads or types
+  bool is_always_normal;       ///< two equal values never have different payloads
   std::int64_t unit_us;        ///< the unit of a time, in microseconds; else 0
 };
 
@@ -35,7 +35,7 @@ inline constexpr std::array<TypeFacts, 10> kTypeFacts = {{
     {Type{}, "unknown", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
     {Type::kBool, "bool", Family::kTruth, Lane::kInt, 1, 1, 8, false, 0},
     {Type::kInt32, "int32", Family::kInteger, Lane::kInt, 32, kIntegerCellBitsMin, 8, true, 0},
-    {Type::kInt64, "int64", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, false, 0},
+    {Type::kInt64, "int64", Family::kInteger, Lane::kInt, 64, kIntegerCellBitsMin, 16, true, 0},
     {Type::kDouble, "double", Family::kReal, Lane::kReal, 64, 64, 16, false, 0},
     {Type::kDecimal, "decimal", Family::kDecimal, Lane::kInt, 64, kIntegerCellBitsMin, 16, true, 0},
     {Type::kDate, "date", Family::kTime, Lane::kInt, 32, kIntegerCellBitsMin, 8, true,
@@ -76,7 +76,7 @@ constexpr bool is_time_type(Type type) noexcept { return facts_of(type).family =
 /// Whether payloads have 32 bits with a sign.
 constexpr bool is_narrow_type(Type type) noexcept { return facts_of(type).payload_bits == 32; }
 
-/// Whether a value of type `from` may stand for one of a column's type `to`.
+/// Whether a column of type `from` can become one of type `to` with the same numbers.
 constexpr bool may_stand_for(Type from, Type to) noexcept {
   return from == to || (from == Type::kInt32 && to == Type::kInt64);
 }

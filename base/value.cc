@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/calendar.h"
 #include "base/shown.h"
 #include "base/types.h"
 
@@ -17,12 +18,27 @@ std::string shown(const Value& value) {
   return fmt::format("{}... of {} bytes", beginning.to_string(), text.size());
 }
 
+namespace {
+
+std::string decimal_text(std::int64_t units, std::uint8_t scale) {
+  const auto magnitude =
+      units < 0 ? 0 - static_cast<std::uint64_t>(units) : static_cast<std::uint64_t>(units);
+  std::string digits = fmt::format("{:0{}}", magnitude, scale + 1);
+  digits.insert(digits.size() - scale, ".");
+  return units < 0 ? "-" + digits : digits;
+}
+
+}  // namespace
+
 std::string Value::to_string() const {
   if (is_null()) return "NULL";
-  if (type_ == Type::kBool) return as_bool() ? "true" : "false";
-  if (lane_of(type_) == Lane::kReal) return fmt::format("{}", as_double());
-  if (lane_of(type_) == Lane::kInt) return fmt::format("{}", raw_);
-  if (type_ != Type::kBytes) return fmt::format("'{}'", as_string());
+  if (type() == Type::kBool) return as_bool() ? "true" : "false";
+  if (lane_of(type()) == Lane::kReal) return fmt::format("{}", as_double());
+  if (type() == Type::kDate) return date_text(as_int32());
+  if (type() == Type::kTimestamp) return timestamp_text(raw_);
+  if (type() == Type::kDecimal && scale() <= 18 && scale() != 0) return decimal_text(raw_, scale());
+  if (lane_of(type()) == Lane::kInt) return fmt::format("{}", raw_);
+  if (type() != Type::kBytes) return fmt::format("'{}'", as_string());
   std::string text = "x'";
   for (const char byte : as_string())
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));

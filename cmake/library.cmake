@@ -8,6 +8,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/crashtest.h
   ${PROJECT_SOURCE_DIR}/include/flugs/database.h
   ${PROJECT_SOURCE_DIR}/include/flugs/expression.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/flugs.h
   ${PROJECT_SOURCE_DIR}/include/flugs/function_ref.h
   ${PROJECT_SOURCE_DIR}/include/flugs/ids.h
   ${PROJECT_SOURCE_DIR}/include/flugs/index_mode.h
@@ -16,13 +17,19 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query_result.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/reads.h
   ${PROJECT_SOURCE_DIR}/include/flugs/recovery_report.h
   ${PROJECT_SOURCE_DIR}/include/flugs/retry.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/row.h
   ${PROJECT_SOURCE_DIR}/include/flugs/scan.h
   ${PROJECT_SOURCE_DIR}/include/flugs/schema.h
   ${PROJECT_SOURCE_DIR}/include/flugs/status.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/table.h
   ${PROJECT_SOURCE_DIR}/include/flugs/transaction.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/try.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/typed_table.h
   ${PROJECT_SOURCE_DIR}/include/flugs/value.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/version.h
 )
 target_compile_features(flugs PUBLIC cxx_std_20)
 target_link_libraries(flugs PRIVATE ${FLUGS_PACKAGES})

@@ -35,7 +35,7 @@ void print(const QueryResult& result) {
   std::printf("\n");
   for (std::size_t row = 0; row < result.row_count(); ++row) {
     for (std::size_t column = 0; column < result.columns().size(); ++column)
-      std::printf("%-14s", result.value(row, column).to_string().c_str());
+      std::printf("%-14s", result.get_unchecked(row, column).to_string().c_str());
     std::printf("\n");
   }
 }
@@ -54,7 +54,7 @@ void populate(Database& database) {
     check(writer.insert(product, {Value::int32(i), Value::string(names[i])}));
   for (std::int32_t i = 0; i < 10'000; ++i)
     check(writer.insert(sale, {Value::int32(i % 5), Value::date(19'000 + i % 900),
-                               Value::int32(1 + i % 7), Value::decimal(100 + i % 1000)}));
+                               Value::int32(1 + i % 7), Value::decimal_units(100 + i % 1000)}));
   check(writer.commit());
 }
 

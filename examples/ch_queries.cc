@@ -61,7 +61,7 @@ void print(const query::QueryResult& result) {
   std::printf("\n");
   for (std::size_t row = 0; row < std::min(result.row_count(), kRowsShown); ++row) {
     for (std::size_t i = 0; i < result.columns().size(); ++i)
-      std::printf("%16s", text_of(result.value(row, i), result.columns()[i].scale).c_str());
+      std::printf("%16s", text_of(result.get_unchecked(row, i), result.columns()[i].scale).c_str());
     std::printf("\n");
   }
   if (result.row_count() > kRowsShown) std::printf("... %zu rows\n", result.row_count());

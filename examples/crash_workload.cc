@@ -105,7 +105,8 @@ class Bank final : public flugs::CrashWorkload {
     auto row = transaction.find(*database.find_key(accounts, "primary"), {Value::int32(id)});
     if (!row.ok()) return row.status();
     return transaction
-        .update(accounts, row->id(), {{money, Value::int64(row->get_int64(money) + amount)}})
+        .update(accounts, row->id(),
+                {{money, Value::int64(row->get_unchecked<std::int64_t>(money) + amount)}})
         .status();
   }
 
@@ -119,8 +120,8 @@ class Bank final : public flugs::CrashWorkload {
     Status scanned = transaction->scan(
         accounts, columns, flugs::Predicate::all(), [&](const flugs::ScanBatch& batch) {
           for (std::size_t row = 0; row < batch.row_count(); ++row)
-            money.at(static_cast<std::size_t>(batch.value(0, row).as_int32())) +=
-                batch.value(1, row).as_int64();
+            money.at(static_cast<std::size_t>(batch.get_unchecked(0, row).as_int32())) +=
+                batch.get_unchecked(1, row).as_int64();
           return true;
         });
     if (!scanned.ok()) return scanned;

@@ -68,8 +68,10 @@ void print(const char* title, const Transaction& snapshot, TableId employees) {
   check(snapshot.scan(employees, {kName, kOffice}, [&lines](const ScanBatch& batch) {
     for (std::size_t i = 0; i < batch.row_count(); ++i) {
       char line[64];
-      std::snprintf(line, sizeof line, "  %-8s %-8s %u", std::string(batch.strings(0)[i]).c_str(),
-                    std::string(batch.strings(1)[i]).c_str(), batch.row_ids()[i].value());
+      std::snprintf(line, sizeof line, "  %-8s %-8s %u",
+                    std::string(batch.column_unchecked<std::string_view>(0)[i]).c_str(),
+                    std::string(batch.column_unchecked<std::string_view>(1)[i]).c_str(),
+                    batch.row_ids()[i].value());
       lines.emplace_back(line);
     }
     return true;
@@ -81,7 +83,8 @@ void print(const char* title, const Transaction& snapshot, TableId employees) {
 }
 
 std::string office_of(const Transaction& snapshot, KeyId by_name, const char* name) {
-  return std::string(check(snapshot.find(by_name, {Value::string(name)})).get_string(kOffice));
+  return std::string(check(snapshot.find(by_name, {Value::string(name)}))
+                         .get_unchecked<std::string_view>(kOffice));
 }
 
 }  // namespace

@@ -135,8 +135,8 @@ class Readme(unittest.TestCase):
             for pool in os.listdir(first):  # a copy of a closed pool is a backup
                 shutil.copy(os.path.join(first, pool), second)
             outputs.append(self.output_in(second))
-        self.assertEqual(outputs, ["1 sales, 1250 cents\n", "2 sales, 2500 cents\n",
-                                   "3 sales, 3750 cents\n"])
+        self.assertEqual(outputs, ["1 sales, 12.50 euros\n", "2 sales, 25.00 euros\n",
+                                   "3 sales, 37.50 euros\n"])
 
     def output_in(self, directory):
         return subprocess.run([PROGRAM], cwd=directory, capture_output=True, text=True,

@@ -20,7 +20,9 @@ Status add_one(Transaction& t, KeyId key, std::int64_t id, bool locks) {
   const Result<Row> row =
       locks ? t.find_for_update(key, {Value::int64(id)}) : t.find(key, {Value::int64(id)});
   if (!row.ok()) return row.status();
-  return t.update(key.table, row->id(), {{kCount, Value::int64(row->get_int64(kCount) + 1)}})
+  return t
+      .update(key.table, row->id(),
+              {{kCount, Value::int64(row->get_unchecked<std::int64_t>(kCount) + 1)}})
       .status();
 }
 
@@ -115,7 +117,7 @@ Result<std::uint64_t> sum_of(Database& database, KeyId key, std::uint32_t rows) 
   for (std::int64_t id = 0; id < rows; ++id) {
     const Result<Row> row = t->find(key, {Value::int64(id)});
     if (!row.ok()) return row.status();
-    sum += static_cast<std::uint64_t>(row->get_int64(kCount));
+    sum += static_cast<std::uint64_t>(row->get_unchecked<std::int64_t>(kCount));
   }
   return sum;
 }

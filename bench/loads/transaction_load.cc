@@ -55,8 +55,8 @@ Status take_or_give(Database& database, KeyId key, std::int64_t pair, std::int64
   const Result<Row> other = t.find(key, {Value::int64(2 * pair + 1 - which)});
   if (!mine.ok()) return mine.status();
   if (!other.ok()) return other.status();
-  const std::int64_t balance = mine->get_int64(kBalance);
-  const std::int64_t sum = balance + other->get_int64(kBalance);
+  const std::int64_t balance = mine->get_unchecked<std::int64_t>(kBalance);
+  const std::int64_t sum = balance + other->get_unchecked<std::int64_t>(kBalance);
   is_broken = sum < 0;
   const bool may_take = sum >= kBalanceAtFirst;
   const std::int64_t change = may_take ? -kBalanceAtFirst : kBalanceAtFirst;
@@ -148,8 +148,8 @@ class LargeReader {
       const auto id = static_cast<std::int64_t>(random_.below(rows_));
       const Result<Row> row = t->find(key_, {Value::int64(id)});
       if (!row.ok()) return fail(row.status());
-      version = row->get_int64(kVersion);
-      wrong += row->get_int64(kPayload) != id * 7 ? 1 : 0;
+      version = row->get_unchecked<std::int64_t>(kVersion);
+      wrong += row->get_unchecked<std::int64_t>(kPayload) != id * 7 ? 1 : 0;
     }
     wrong += versions[0] != versions[1] ? 1 : 0;
   }

@@ -52,7 +52,7 @@ bool is_wide(const TableSchema& schema, const std::vector<std::string>& columns)
 
 Constant number_for(const ColumnSchema& column, std::int64_t number) {
   if (column.type == Type::kDouble) return {Value::real(static_cast<double>(number))};
-  return {Value::from_raw(column.type, number), column.scale};
+  return Value::from_raw(column.type, number).with_scale(column.scale);
 }
 
 /// One comparison that most values of the column fulfil.
@@ -153,7 +153,7 @@ ColumnSchema draw_column(std::string name, Random& random) {
   if (random.below(3) == 0) {
     std::deque<std::string> texts;
     const Value value = random_value(column, random.next(), texts);
-    if (!value.is_null()) column.default_value = Constant(value, column.scale);
+    if (!value.is_null()) column.default_value = Constant(value.with_scale(column.scale));
   }
   return column;
 }

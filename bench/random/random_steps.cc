@@ -227,7 +227,7 @@ Constant with_type(const Constant& constant, Type type) {
   if (value.is_null()) return constant;
   if (type == Type::kString || type == Type::kBytes)
     return {Value::from_bytes(type, value.as_string())};
-  return {Value::from_raw(type, value.raw()), constant.scale()};
+  return Value::from_raw(type, value.raw()).with_scale(value.scale());
 }
 
 RandomRow random_row(std::uint64_t seed, const TableSchema& schema) {
@@ -241,7 +241,8 @@ RandomRow random_row(std::uint64_t seed, const TableSchema& schema) {
     const bool lacks = column.dropped || (!names_all && may_lack && random.below(2) == 0);
     row.named.push_back(!lacks);
     if (!lacks)
-      row.values.emplace_back(random_value(column, column_seed(seed, c), texts), column.scale);
+      row.values.emplace_back(
+          random_value(column, column_seed(seed, c), texts).with_scale(column.scale));
     else if (column.default_value.has_value() && !column.dropped)
       row.values.push_back(*column.default_value);
     else

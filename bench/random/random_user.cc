@@ -153,7 +153,7 @@ Status RandomUser::change(Transaction& transaction, const Row& row, TableId tabl
     case 0:
       return transaction.update(table, row.id(), changes).status();
     case 1: {
-      const ColumnValue is{changes[0].column, row.get(changes[0].column)};
+      const ColumnValue is{changes[0].column, row.get_unchecked(changes[0].column)};
       const Result<bool> set = transaction.compare_and_set({table, 0}, key, {&is, 1}, changes);
       if (set.ok() && !*set)
         return Status(StatusCode::kCorrupt,
@@ -273,7 +273,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
     for (std::size_t c = kRandomKeyColumns; c < values.size(); ++c) {
       if (table.schema.columns[c].dropped) continue;
       const Value expected = values[c].value();
-      const Value found = row->get(ColumnId(static_cast<std::uint16_t>(c)));
+      const Value found = row->get_unchecked(ColumnId(static_cast<std::uint16_t>(c)));
       if (!(found == expected))
         return differs(row_id,
                        fmt::format("column {}: expected {}, found {}", table.schema.columns[c].name,
@@ -283,7 +283,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   std::size_t rows = 0;
   Status scanned = transaction->scan(id, {ColumnId(0)}, [&](const ScanBatch& batch) {
     for (std::size_t i = 0; i < batch.row_count(); ++i)
-      rows += batch.value(0, i).as_int32() == static_cast<std::int32_t>(user_) ? 1 : 0;
+      rows += batch.get_unchecked(0, i).as_int32() == static_cast<std::int32_t>(user_) ? 1 : 0;
     return true;
   });
   if (!scanned.ok()) return scanned;

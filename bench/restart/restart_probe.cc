@@ -24,7 +24,7 @@ Status expect_values(const Result<Row>& row, std::uint64_t id, const RestartRow&
   if (row.code() == StatusCode::kNotFound) return wrong(fmt::format("row {} does not exist", id));
   if (!row.ok()) return row.status();
   for (std::uint16_t column = 0; column < kRestartColumns; ++column)
-    if (const Value value = row->get(ColumnId(column)); value != expected[column])
+    if (const Value value = row->get_unchecked(ColumnId(column)); value != expected[column])
       return wrong(fmt::format("c{} of row {} is {} instead of {}", column + 1, id,
                                value.to_string(), expected[column].to_string()));
   return {};
@@ -141,13 +141,13 @@ Status select_by_value(const Transaction& transaction, TableId table, const Rest
                                                          ColumnId{3}};
   bool all_equal = true;
   const std::uint64_t begin = monotonic_ns();
-  Status status = transaction.scan(table, columns, Predicate::equal(columns[0], wanted),
-                                   [&](const ScanBatch& batch) {
-                                     matches += batch.row_count();
-                                     for (const std::int64_t value : batch.integers(0))
-                                       all_equal = all_equal && value == wanted.raw();
-                                     return true;
-                                   });
+  Status status = transaction.scan(
+      table, columns, Predicate::equal(columns[0], wanted), [&](const ScanBatch& batch) {
+        matches += batch.row_count();
+        for (const std::int64_t value : batch.column_unchecked<std::int64_t>(0))
+          all_equal = all_equal && value == wanted.raw();
+        return true;
+      });
   ms = ms_since(begin);
   if (!status.ok()) return status;
   if (!all_equal) return wrong("select where c1 = v returned a row in which c1 is not v");
@@ -160,8 +160,8 @@ Status sum_first_column(const Transaction& transaction, RestartTotals& found, do
       query::Query::table("r").group_by({}, {query::count(), query::sum("c1")}).run(transaction);
   ms = ms_since(begin);
   if (!result.ok()) return result.status();
-  found.rows = static_cast<std::uint64_t>(result->value(0, 0).raw());
-  found.sum = static_cast<std::uint64_t>(result->value(0, 1).raw());
+  found.rows = static_cast<std::uint64_t>(result->get_unchecked(0, 0).raw());
+  found.sum = static_cast<std::uint64_t>(result->get_unchecked(0, 1).raw());
   return {};
 }
 
@@ -169,7 +169,7 @@ Status sum_first_column(const Transaction& transaction, RestartTotals& found, do
 Status add_up_first_column(const Transaction& transaction, TableId table, RestartTotals& found) {
   return transaction.scan(table, {ColumnId{0}}, [&](const ScanBatch& batch) {
     found.rows += batch.row_count();
-    for (const std::int64_t value : batch.integers(0))
+    for (const std::int64_t value : batch.column_unchecked<std::int64_t>(0))
       found.sum += static_cast<std::uint64_t>(value);
     return true;
   });

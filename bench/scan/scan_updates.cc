@@ -29,7 +29,8 @@ Status for_each_row(Database& database, TableId table, const Take& take) {
   if (!reader.ok()) return reader.status();
   return reader->scan(table, {kA, kB, kD}, [&](const ScanBatch& batch) {
     for (std::size_t i = 0; i < batch.row_count(); ++i)
-      take(batch.row_ids()[i], batch.integers(0)[i], batch.integers(1)[i], batch.integers(2)[i]);
+      take(batch.row_ids()[i], batch.column_unchecked<std::int64_t>(0)[i],
+           batch.column_unchecked<std::int64_t>(1)[i], batch.column_unchecked<std::int64_t>(2)[i]);
     return true;
   });
 }

@@ -25,7 +25,7 @@ std::uint64_t checksum_of(const QueryResult& result) noexcept {
   std::uint64_t hash = 0;
   for (std::size_t row = 0; row < result.row_count(); ++row)
     for (std::size_t i = 0; i < result.columns().size(); ++i)
-      hash = mix64(hash ^ hash_of(result.value(row, i)));
+      hash = mix64(hash ^ hash_of(result.get_unchecked(row, i)));
   return hash;
 }
 

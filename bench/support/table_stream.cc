@@ -61,11 +61,12 @@ class StreamColumn {
   void append(const ScanBatch& batch, std::size_t index) {
     append_nulls(batch.nulls(index), batch.row_count());
     if (type_ == Type::kDouble)
-      append_numbers<double>(values_, batch.doubles(index));
+      append_numbers<double>(values_, batch.column_unchecked<double>(index));
     else if (type_ == Type::kString || type_ == Type::kBytes)
-      for (const std::string_view value : batch.strings(index)) append_string(value);
+      for (const std::string_view value : batch.column_unchecked<std::string_view>(index))
+        append_string(value);
     else
-      append_integers(batch.integers(index));
+      append_integers(batch.column_unchecked<std::int64_t>(index));
   }
 
   Json header() const {

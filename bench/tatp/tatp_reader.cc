@@ -62,10 +62,10 @@ class Reader {
   // T2
   Status check_number(const Row& row) {
     const SubNbr number(record_.s_id);
-    if (row.get_string(TatpColumns::kSubNbr) != number.text())
+    if (row.get_unchecked<std::string_view>(TatpColumns::kSubNbr) != number.text())
       report_.broken(Invariant::kNumbers,
                      fmt::format("subscriber {} has the number '{}'", record_.s_id,
-                                 row.get_string(TatpColumns::kSubNbr)));
+                                 row.get_unchecked<std::string_view>(TatpColumns::kSubNbr)));
     const Result<Row> same =
         transaction_.find(tables_.subscriber_by_number, {Value::string(number.text())});
     if (!same.ok() && same.code() != StatusCode::kNotFound) return same.status();
@@ -82,12 +82,12 @@ class Reader {
     if (!row.ok()) return row.status();
     AccessInfoRecord& access = record_.access[type - 1];
     access.present = true;
-    access.data1 =
-        static_cast<std::uint8_t>(small(row.value().get(TatpColumns::kAccessData1), 255, "data1"));
-    access.data2 =
-        static_cast<std::uint8_t>(small(row.value().get(TatpColumns::kAccessData2), 255, "data2"));
-    letters(row.value().get_string(TatpColumns::kAccessData3), access.data3);
-    letters(row.value().get_string(TatpColumns::kAccessData4), access.data4);
+    access.data1 = static_cast<std::uint8_t>(
+        small(row.value().get_unchecked(TatpColumns::kAccessData1), 255, "data1"));
+    access.data2 = static_cast<std::uint8_t>(
+        small(row.value().get_unchecked(TatpColumns::kAccessData2), 255, "data2"));
+    letters(row.value().get_unchecked<std::string_view>(TatpColumns::kAccessData3), access.data3);
+    letters(row.value().get_unchecked<std::string_view>(TatpColumns::kAccessData4), access.data4);
     return {};
   }
 
@@ -98,12 +98,13 @@ class Reader {
     if (!row.ok()) return row.status();
     FacilityRecord& facility = record_.facilities[type - 1];
     facility.present = true;
-    facility.is_active = small(row.value().get(TatpColumns::kIsActive), 1, "is_active") != 0;
+    facility.is_active =
+        small(row.value().get_unchecked(TatpColumns::kIsActive), 1, "is_active") != 0;
     facility.error_control = static_cast<std::uint8_t>(
-        small(row.value().get(TatpColumns::kErrorControl), 255, "error_cntrl"));
-    facility.data_a =
-        static_cast<std::uint8_t>(small(row.value().get(TatpColumns::kDataA), 255, "data_a"));
-    letters(row.value().get_string(TatpColumns::kDataB), facility.data_b);
+        small(row.value().get_unchecked(TatpColumns::kErrorControl), 255, "error_cntrl"));
+    facility.data_a = static_cast<std::uint8_t>(
+        small(row.value().get_unchecked(TatpColumns::kDataA), 255, "data_a"));
+    letters(row.value().get_unchecked<std::string_view>(TatpColumns::kDataB), facility.data_b);
     return transaction_.find_all(tables_.call_forwarding_key, key, [&](const Row& forwarding) {
       read_forwarding(type, forwarding);
       return true;
@@ -112,7 +113,7 @@ class Reader {
 
   // T3 and T4
   void read_forwarding(std::uint32_t type, const Row& row) {
-    const std::int64_t start = row.get_int64(TatpColumns::kStartTime);
+    const std::int64_t start = row.get_unchecked<std::int64_t>(TatpColumns::kStartTime);
     if (start != 0 && start != 8 && start != 16) {
       report_.broken(Invariant::kDomains, fmt::format("call forwarding ({}, {}, {}): start time",
                                                       record_.s_id, type, start));
@@ -124,15 +125,15 @@ class Reader {
       report_.broken(Invariant::kParents, fmt::format("call forwarding ({}, {}, {}) occurs twice",
                                                       record_.s_id, type, start));
     forwarding.present = true;
-    const std::int64_t end = row.get_int64(TatpColumns::kEndTime);
+    const std::int64_t end = row.get_unchecked<std::int64_t>(TatpColumns::kEndTime);
     const std::int64_t end_max = 16 + std::int64_t{population_.longest_forwarding()};
-    const auto named =
-        subscriber_named(row.get_string(TatpColumns::kNumberx), population_.subscribers());
+    const auto named = subscriber_named(row.get_unchecked<std::string_view>(TatpColumns::kNumberx),
+                                        population_.subscribers());
     if (end < 1 || end > end_max || !named)
       report_.broken(
           Invariant::kDomains,
           fmt::format("call forwarding ({}, {}, {}): end time {}, number '{}'", record_.s_id, type,
-                      start, end, row.get_string(TatpColumns::kNumberx)));
+                      start, end, row.get_unchecked<std::string_view>(TatpColumns::kNumberx)));
     forwarding.end_time = static_cast<std::uint8_t>(end);
     forwarding.numberx = named.value_or(0);
   }

@@ -105,14 +105,15 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
-  if (facility.value().get_int32(TatpColumns::kIsActive) != 1) return TatpOutcome::kNotFound;
+  if (facility.value().get_unchecked<std::int32_t>(TatpColumns::kIsActive) != 1)
+    return TatpOutcome::kNotFound;
   std::size_t matches = 0;
   Status status =
       transaction->find_all(tables_.call_forwarding_key, facility_key, [&](const Row& forwarding) {
-        if (forwarding.get_int32(TatpColumns::kStartTime) <= request.start_time &&
-            request.end_time < forwarding.get_int32(TatpColumns::kEndTime)) {
+        if (forwarding.get_unchecked<std::int32_t>(TatpColumns::kStartTime) <= request.start_time &&
+            request.end_time < forwarding.get_unchecked<std::int32_t>(TatpColumns::kEndTime)) {
           ++matches;
-          consume(forwarding.get(TatpColumns::kNumberx));
+          consume(forwarding.get_unchecked(TatpColumns::kNumberx));
         }
         return true;
       });
@@ -131,7 +132,7 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
       TatpColumns::kAccessData1, TatpColumns::kAccessData2, TatpColumns::kAccessData3,
       TatpColumns::kAccessData4};
   std::array<Value, 4> values;
-  row.value().get(kColumns, values);
+  row.value().get_unchecked(kColumns, values);
   for (const Value& value : values) consume(value);
   return commit(*transaction);
 }
@@ -177,13 +178,14 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
   const Result<Row> subscriber =
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
-  const Value s_id = Value::int32(subscriber.value().get_int32(TatpColumns::kSubscriberId));
+  const Value s_id =
+      Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
   const Value sf_type = integer(request.sub_type);
   transaction->prefetch(tables_.special_facility_key, {s_id});
   transaction->prefetch(tables_.call_forwarding_key, {s_id, sf_type});
   Status status =
       transaction->find_all(tables_.special_facility_key, {s_id}, [&](const Row& facility) {
-        consume(facility.get(TatpColumns::kFacilityType));
+        consume(facility.get_unchecked(TatpColumns::kFacilityType));
         return true;
       });
   if (!status.ok()) return status;
@@ -205,7 +207,8 @@ Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& reques
   const Result<Row> subscriber =
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
-  const Value s_id = Value::int32(subscriber.value().get_int32(TatpColumns::kSubscriberId));
+  const Value s_id =
+      Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
   const Result<Row> forwarding = transaction->find(
       tables_.call_forwarding_key, {s_id, integer(request.sub_type), integer(request.start_time)});
   if (!forwarding.ok()) return not_found_or(forwarding.status());

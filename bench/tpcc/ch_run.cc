@@ -89,7 +89,7 @@ Result<std::vector<std::string>> check_ch(Database& database, const ChRunOptions
     for (const Query& side : equation.sides) {
       const Result<QueryResult> result = side.run(*snapshot, run);
       if (!result.ok()) return result.status();
-      const Value value = result->value(0, 0);
+      const Value value = result->get_unchecked(0, 0);
       const std::int64_t number = value.is_null() ? 0 : value.raw();
       if (numbers.empty()) first = number;
       is_equal = is_equal && number == first;

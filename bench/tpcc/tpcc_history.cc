@@ -118,7 +118,7 @@ Status TpccTerminal::enter(Transaction& transaction, std::uint32_t w, std::uint3
                            const std::vector<LineInput>& lines) {
   const Result<Row> district = transaction.find(tables_.district_key, {integer(w), integer(d)});
   if (!district.ok()) return district.status();
-  const std::int32_t o = district->get_int32(Columns::kNextOrder);
+  const std::int32_t o = district->get_unchecked<std::int32_t>(Columns::kNextOrder);
   const Result<RowId> counted = transaction.update(tables_.district, district->id(),
                                                    {{Columns::kNextOrder, Value::int32(o + 1)}});
   if (!counted.ok()) return counted.status();
@@ -145,7 +145,7 @@ Status TpccTerminal::order_line(Transaction& transaction, std::span<const Value>
                                 std::uint32_t number, const LineInput& line) {
   const Result<Row> item = transaction.find(tables_.item_key, {integer(line.item)});
   if (!item.ok()) return item.status();
-  const std::int64_t amount = line.quantity * item->get_int64(Columns::kPrice);
+  const std::int64_t amount = line.quantity * item->get_unchecked<std::int64_t>(Columns::kPrice);
   const Result<std::string> info =
       take_stock(transaction, static_cast<std::uint32_t>(order[0].as_int32()),
                  static_cast<std::uint32_t>(order[1].as_int32()), line);
@@ -153,7 +153,7 @@ Status TpccTerminal::order_line(Transaction& transaction, std::span<const Value>
   const Result<RowId> inserted = transaction.insert(
       tables_.order_line, {order[0], order[1], order[2], integer(number), integer(line.item),
                            integer(line.supply_warehouse), Value::null(), integer(line.quantity),
-                           Value::decimal(amount), Value::string(*info)});
+                           Value::decimal_units(amount), Value::string(*info)});
   return inserted.status();
 }
 
@@ -164,17 +164,18 @@ Result<std::string> TpccTerminal::take_stock(Transaction& transaction, std::uint
   if (!stock.ok()) return stock.status();
   const auto info_column =
       ColumnId(static_cast<std::uint16_t>(Columns::kFirstDistrictInfo + d - 1));
-  std::string info(stock->get_string(info_column));
+  std::string info(stock->get_unchecked<std::string_view>(info_column));
   const auto wanted = static_cast<std::int32_t>(line.quantity);
-  const std::int32_t there = stock->get_int32(Columns::kStockQuantity);
+  const std::int32_t there = stock->get_unchecked<std::int32_t>(Columns::kStockQuantity);
   const std::int32_t left = there >= wanted + 10 ? there - wanted : there - wanted + 91;
-  const std::int32_t orders = stock->get_int32(Columns::kOrderCount) + 1;
-  const std::int32_t remote =
-      stock->get_int32(Columns::kRemoteCount) + (line.supply_warehouse != w ? 1 : 0);
+  const std::int32_t orders = stock->get_unchecked<std::int32_t>(Columns::kOrderCount) + 1;
+  const std::int32_t remote = stock->get_unchecked<std::int32_t>(Columns::kRemoteCount) +
+                              (line.supply_warehouse != w ? 1 : 0);
   const Result<RowId> taken = transaction.update(
       tables_.stock, stock->id(),
       {{Columns::kStockQuantity, Value::int32(left)},
-       {Columns::kStockYtd, Value::int64(stock->get_int64(Columns::kStockYtd) + wanted)},
+       {Columns::kStockYtd,
+        Value::int64(stock->get_unchecked<std::int64_t>(Columns::kStockYtd) + wanted)},
        {Columns::kOrderCount, Value::int32(orders)},
        {Columns::kRemoteCount, Value::int32(remote)}});
   if (!taken.ok()) return taken.status();
@@ -201,24 +202,26 @@ Status TpccTerminal::pay(Transaction& transaction, std::uint32_t w) {
   if (!warehouse.ok()) return warehouse.status();
   const Result<Row> district = transaction.find(tables_.district_key, {integer(w), integer(d)});
   if (!district.ok()) return district.status();
-  const std::string data = std::string(warehouse->get_string(Columns::kWarehouseName)) + "    " +
-                           std::string(district->get_string(Columns::kDistrictName));
+  const std::string data =
+      std::string(warehouse->get_unchecked<std::string_view>(Columns::kWarehouseName)) + "    " +
+      std::string(district->get_unchecked<std::string_view>(Columns::kDistrictName));
   for (const auto& [table, row, column] :
        {std::tuple(tables_.warehouse, *warehouse, Columns::kWarehouseYtd),
         std::tuple(tables_.district, *district, Columns::kDistrictYtd)}) {
     const Result<RowId> booked = transaction.update(
-        table, row.id(), {{column, Value::decimal(row.get_int64(column) + amount)}});
+        table, row.id(),
+        {{column, Value::decimal_units(row.get_unchecked<std::int64_t>(column) + amount)}});
     if (!booked.ok()) return booked.status();
   }
   const Result<Row> customer = paying_customer(transaction, customer_w, customer_d);
   if (!customer.ok()) return customer.status();
-  const std::int32_t c = customer->get_int32(Columns::kCustomer);
+  const std::int32_t c = customer->get_unchecked<std::int32_t>(Columns::kCustomer);
   Status status = book_payment(transaction, *customer, {customer_w, customer_d, w, d}, amount);
   if (!status.ok()) return status;
   return transaction
       .insert(tables_.history,
               {Value::int32(c), integer(customer_d), integer(customer_w), integer(d), integer(w),
-               now(), Value::decimal(amount), Value::string(data)})
+               now(), Value::decimal_units(amount), Value::string(data)})
       .status();
 }
 
@@ -249,18 +252,19 @@ Status TpccTerminal::book_payment(Transaction& transaction, const Row& customer,
                                   const std::array<std::uint32_t, 4>& places, std::int64_t amount) {
   constexpr std::size_t kDataMax = 500;
   const auto add = [&customer](ColumnId column, std::int64_t units) {
-    return Value::decimal(customer.get_int64(column) + units);
+    return Value::decimal_units(customer.get_unchecked<std::int64_t>(column) + units);
   };
   std::vector<ColumnValue> changes = {
       {Columns::kBalance, add(Columns::kBalance, -amount)},
       {Columns::kYtdPayment, add(Columns::kYtdPayment, amount)},
-      {Columns::kPaymentCount, Value::int32(customer.get_int32(Columns::kPaymentCount) + 1)}};
+      {Columns::kPaymentCount,
+       Value::int32(customer.get_unchecked<std::int32_t>(Columns::kPaymentCount) + 1)}};
   std::string data;
-  if (customer.get_string(Columns::kCredit) == "BC") {
-    data = std::to_string(customer.get_int32(Columns::kCustomer));
+  if (customer.get_unchecked<std::string_view>(Columns::kCredit) == "BC") {
+    data = std::to_string(customer.get_unchecked<std::int32_t>(Columns::kCustomer));
     for (const std::size_t i : {1u, 0u, 3u, 2u}) data += " " + std::to_string(places[i]);
     data += " " + std::to_string(amount) + " ";
-    data += customer.get_string(Columns::kCustomerData);
+    data += customer.get_unchecked<std::string_view>(Columns::kCustomerData);
     data.resize(std::min(data.size(), kDataMax));
     changes.push_back({Columns::kCustomerData, Value::string(data)});
   }
@@ -287,7 +291,7 @@ Status TpccTerminal::deliver(Transaction& transaction, std::uint32_t w, std::uin
   Status status = transaction.find_all(tables_.new_order_key, {order[0], order[1]},
                                        [&open, &order](const Row& row) {
                                          open = row;
-                                         order[2] = row.get(Columns::kNewOrder);
+                                         order[2] = row.get_unchecked(Columns::kNewOrder);
                                          return false;
                                        });
   if (!status.ok() || order[2].is_null()) return status;
@@ -296,7 +300,7 @@ Status TpccTerminal::deliver(Transaction& transaction, std::uint32_t w, std::uin
 
   const Result<Row> row = transaction.find(tables_.orders_key, std::span<const Value>(order));
   if (!row.ok()) return row.status();
-  const Value c = row->get(Columns::kOrderCustomer);
+  const Value c = row->get_unchecked(Columns::kOrderCustomer);
   const Result<RowId> taken =
       transaction.update(tables_.orders, row->id(), {{Columns::kCarrier, carrier}});
   if (!taken.ok()) return taken.status();
@@ -306,11 +310,12 @@ Status TpccTerminal::deliver(Transaction& transaction, std::uint32_t w, std::uin
 
   const Result<Row> customer = transaction.find(tables_.customer_key, {order[0], order[1], c});
   if (!customer.ok()) return customer.status();
-  const std::int32_t deliveries = customer->get_int32(Columns::kDeliveryCount) + 1;
-  const std::int64_t balance = customer->get_int64(Columns::kBalance) + amount;
+  const std::int32_t deliveries =
+      customer->get_unchecked<std::int32_t>(Columns::kDeliveryCount) + 1;
+  const std::int64_t balance = customer->get_unchecked<std::int64_t>(Columns::kBalance) + amount;
   const Result<RowId> billed =
       transaction.update(tables_.customer, customer->id(),
-                         {{Columns::kBalance, Value::decimal(balance)},
+                         {{Columns::kBalance, Value::decimal_units(balance)},
                           {Columns::kDeliveryCount, Value::int32(deliveries)}});
   if (billed.ok()) ++done_.orders_delivered;
   return billed.status();
@@ -322,7 +327,7 @@ Status TpccTerminal::deliver_lines(Transaction& transaction, std::span<const Val
   Status status =
       transaction.find_all(tables_.order_line_key, order, [&lines, &amount](const Row& row) {
         lines.push_back(row.id());
-        amount += row.get_int64(Columns::kAmount);
+        amount += row.get_unchecked<std::int64_t>(Columns::kAmount);
         return true;
       });
   for (std::size_t i = 0; i < lines.size() && status.ok(); ++i)

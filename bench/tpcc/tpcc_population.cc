@@ -115,7 +115,7 @@ class TpccLoader {
     return Value::string({text.data(), text.size()});
   }
   Value decimal(std::uint32_t low, std::uint32_t high) {
-    return Value::decimal(random_.between(low, high));
+    return Value::decimal_units(random_.between(low, high));
   }
   Value last_name_of(std::uint32_t customer) {
     const std::uint32_t number =
@@ -140,9 +140,9 @@ class TpccLoader {
     const Value street_1 = letters(warehouse_, 10, 20);
     const Value street_2 = letters(warehouse_, 10, 20);
     const Value city = letters(warehouse_, 10, 20);
-    Status status = warehouse_.add({integer(w), name, street_1, street_2, city,
-                                    letters(warehouse_, 2, 2), zip(warehouse_), decimal(0, 2000),
-                                    Value::decimal(kDistrictsPerWarehouse * district_payments())});
+    Status status = warehouse_.add(
+        {integer(w), name, street_1, street_2, city, letters(warehouse_, 2, 2), zip(warehouse_),
+         decimal(0, 2000), Value::decimal_units(kDistrictsPerWarehouse * district_payments())});
     for (std::uint32_t i = 1; i <= options_.items && status.ok(); ++i) status = stock(w, i);
     return status;
   }
@@ -167,7 +167,7 @@ class TpccLoader {
     const Value city = letters(district_, 10, 20);
     Status status = district_.add({integer(w), integer(d), name, street_1, street_2, city,
                                    letters(district_, 2, 2), zip(district_), decimal(0, 2000),
-                                   Value::decimal(district_payments()),
+                                   Value::decimal_units(district_payments()),
                                    integer(options_.customers_per_district + 1)});
     for (std::uint32_t c = 1; c <= options_.customers_per_district && status.ok(); ++c)
       status = customer(w, d, c);
@@ -197,16 +197,16 @@ class TpccLoader {
                                    digits(customer_, 16),
                                    since,
                                    credit,
-                                   Value::decimal(5'000'000),
+                                   Value::decimal_units(5'000'000),
                                    decimal(0, 5000),
-                                   Value::decimal(-1000),
-                                   Value::decimal(1000),
+                                   Value::decimal_units(-1000),
+                                   Value::decimal_units(1000),
                                    integer(1),
                                    integer(0),
                                    letters(customer_, 300, 500)});
     if (!status.ok()) return status;
     return history_.add({integer(c), integer(d), integer(w), integer(d), integer(w), since,
-                         Value::decimal(1000), letters(history_, 12, 24)});
+                         Value::decimal_units(1000), letters(history_, 12, 24)});
   }
 
   /// One order for each customer, in random order.
@@ -234,7 +234,7 @@ class TpccLoader {
     if (status.ok() && !is_delivered) status = new_order_.add({integer(w), integer(d), integer(o)});
     for (std::uint32_t line = 1; line <= lines && status.ok(); ++line) {
       const Value item = integer(random_.between(1, options_.items));
-      const Value amount = is_delivered ? Value::decimal(0) : decimal(1, 999'999);
+      const Value amount = is_delivered ? Value::decimal_units(0) : decimal(1, 999'999);
       status = order_line_.add({integer(w), integer(d), integer(o), integer(line), item, integer(w),
                                 is_delivered ? entry : Value::null(), integer(5), amount,
                                 letters(order_line_, 24, 24)});

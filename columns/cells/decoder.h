@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,7 +32,17 @@ struct Decoder {
   std::atomic<const std::byte*> first_entries{nullptr};
   std::atomic<std::uint32_t> null_code{kNoCode};
   std::atomic<DecodeKind> kind{DecodeKind::kWide};
-  std::atomic<Type> type{Type::kInt64};  ///< valid once `kind` is acquired and is not kChanged
+  /// Of the column's values, except NULL; of its type once `kind` is acquired and is not kChanged.
+  std::atomic<std::uint16_t> type_and_scale{0};
+
+  void set_type(Type type, std::uint8_t scale) noexcept {
+    type_and_scale.store(static_cast<std::uint16_t>(static_cast<unsigned>(type) | scale << 8),
+                         std::memory_order_relaxed);
+  }
+  ValueKind value_kind() const noexcept {
+    const std::uint16_t both = type_and_scale.load(std::memory_order_relaxed);
+    return std::bit_cast<ValueKind>(both | std::uint32_t{1} << 16);
+  }
 };
 static_assert(sizeof(Decoder) == 16);
 

@@ -66,6 +66,8 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       decoder_(decoder),
       names_(names_of(name, table)),
       type_(static_cast<Type>(layout.type)),
+      scale_(layout.scale),
+      own_kinds_(type_, scale_),
       nullable_(layout.nullable != 0),
       is_dictionary_(layout.encoding == static_cast<std::uint8_t>(Encoding::kDictionary)),
       is_text_(is_text_type(type_)),
@@ -74,7 +76,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       dictionary_(pool, layout.dictionary,
                   is_dictionary_ ? Dictionary::Use::kValues : Dictionary::Use::kNone,
                   is_dictionary_ ? hints : nullptr, heap_, type_, decoder, owner()) {
-  decoder.type.store(type_, std::memory_order_relaxed);
+  decoder.set_type(type_, scale_);
   decoder.kind.store(decode_kind(type_, is_dictionary_), std::memory_order_relaxed);
 }
 
@@ -133,7 +135,7 @@ void Column::for_each_used(FunctionRef<void(Column&)> visit) {
 }
 
 void Column::describe(Decoder& decoder) const noexcept {
-  decoder.type.store(type_, std::memory_order_relaxed);
+  decoder.set_type(type_, scale_);
   decoder.kind.store(decode_kind(type_, false), std::memory_order_release);
 }
 
@@ -161,15 +163,20 @@ bool Column::has_plausible_constant() const noexcept {
           heap_.held_at_opening(constant_->low, text_cell::length_of(constant_->high)));
 }
 
+std::string Column::misfit(const Value& value, Type type) const {
+  const std::string expected = type == Type::kDecimal ? fmt::format("decimal of scale {}", scale_)
+                                                      : std::string(to_string(type));
+  return fmt::format("{}: expected {}, found {} {}", owner(), expected, to_string(value.type()),
+                     shown(value));
+}
+
 Status Column::check(const Value& value, Type type) const {
   if (value.is_null()) {
     if (nullable_) return {};
     return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner()));
   }
-  if (!may_stand_for(value.type(), type))
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: expected {}, found {} {}", owner(), to_string(type),
-                              to_string(value.type()), shown(value)));
+  if (!exact_value(value, type, scale_).has_value())
+    return Status(StatusCode::kConstraintViolated, misfit(value, type));
   if (is_text_ && value.as_string().size() > kTextBytesMax)
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("{}: {} bytes, at most {} are allowed", owner(),

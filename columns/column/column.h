@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/exact_value.h"
 #include "base/published.h"
 #include "columns/cells/cell.h"
 #include "columns/cells/column_layout.h"
@@ -35,6 +36,10 @@ inline constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::
 /// The value with the same payload, or text, of another type; NULL stays NULL.
 Value with_type(const Value& value, Type type) noexcept;
 
+/// The one form of a value of a type that is stored and compared: -0.0 becomes 0.0, every NaN one
+/// NaN; an int32 becomes an int64 of a column that has become one meanwhile.
+Value normalised(const Value& value, Type column_type) noexcept;
+
 /// One column of a table: turns values into cells of rows and back. The table itself maps row
 /// positions to rows and knows their visibility.
 /// Thread-safety: any thread, except load.
@@ -57,6 +62,17 @@ class Column {
   /// column keep the name from opening.
   void rename(const std::string& name, const std::string& table);
   Type type() const noexcept { return type_; }
+  std::uint8_t scale() const noexcept { return scale_; }
+  /// Whether a value is stored as it is: NULL, or of the column's type and scale.
+  bool is_own(const Value& value) const noexcept {
+    return own_kinds_.has(value) || value.is_null();
+  }
+  /// The value as the column stores and compares it. The value must stand for one of the column
+  /// exactly (exact_value); any other comes back as it is.
+  Value fitted(const Value& value) const noexcept {
+    return normalised(is_own(value) ? value : exact_value(value, type_, scale_).value_or(value),
+                      type_);
+  }
   bool nullable() const noexcept { return nullable_; }
   bool is_dictionary() const noexcept { return is_dictionary_; }
   bool is_text() const noexcept { return is_text_; }
@@ -119,6 +135,8 @@ class Column {
   /// Whether the column accepts a value. Its type is, or was a moment ago, `type`. The caller knows
   /// whether it was dropped. kConstraintViolated says why it refuses the value.
   Status check(const Value& value, Type type) const;
+  /// For messages: what a column that is, or was a moment ago, of `type` expects, and finds.
+  std::string misfit(const Value& value, Type type) const;
   /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with
   /// the cell commits. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
@@ -258,6 +276,8 @@ class Column {
   const std::string& owner() const noexcept { return names_.get().owner; }
   Published<Names> names_;
   Type type_;
+  std::uint8_t scale_;
+  OwnKinds own_kinds_;
   bool nullable_;
   bool is_dictionary_;
   bool is_text_;
@@ -277,9 +297,6 @@ class Column {
   Dictionary dictionary_;
 };
 
-/// The one form of a value that is stored and compared: -0.0 becomes 0.0, every NaN one NaN, an
-/// int32 given for an int64 column an int64.
-Value normalised(const Value& value, Type column_type) noexcept;
 /// Whether every value of type `from` has the same payload, or text, in type `to`; a column's type
 /// can change only so (decision 0025).
 bool keeps_payloads(Type from, Type to) noexcept;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "engine/database/database_core.h"
+#include "flugs/version.h"
+#include "pmem/pool/pool_format.h"
+#include "tables/catalog/schema_difference.h"
 
 namespace flugs {
 
@@ -29,9 +32,20 @@ Database& Database::operator=(Database&& other) noexcept {
   return *this;
 }
 Database::~Database() {
-  // A forked child has no threads to join, and the pool is its parent's.
-  [[maybe_unused]] const engine::DatabaseCore* left =
-      core_ != nullptr && core_->is_forked() ? core_.release() : nullptr;
+  if (core_ == nullptr) return;
+  if (core_->is_forked()) {
+    // A forked child has no threads to join, and the pool is its parent's.
+    [[maybe_unused]] const engine::DatabaseCore* left = core_.release();
+  } else if (core_->has_open_transactions()) {
+    engine::DatabaseCore::leave_to_transactions(std::move(core_));
+  }
+}
+
+Status Database::close() {
+  if (!is_usable(core_)) return unusable(core_);
+  if (Status s = core_->no_open_transactions("closing"); !s.ok()) return s;
+  core_.reset();
+  return {};
 }
 
 Result<Database> Database::open(const OpenOptions& options) {
@@ -44,6 +58,28 @@ Result<Database> Database::open(const OpenOptions& options) {
 
 Result<TableId> Database::create_table(const TableSchema& schema) {
   return is_usable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
+}
+
+Result<Table> Database::ensure_table(const TableSchema& wanted) {
+  for (;;) {
+    Result<Table> found = table(wanted.name);
+    if (found.ok()) {
+      if (Status s = engine::check_has(found->schema(), wanted); !s.ok()) return s;
+      return found;
+    }
+    if (found.code() != StatusCode::kNotFound) return found;
+    const Result<TableId> made = create_table(wanted);
+    // Another thread may have made it since the look.
+    if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made.status();
+  }
+}
+
+Result<Table> Database::table(std::string_view name) const {
+  const Result<TableId> id = find_table(name);
+  if (!id.ok()) return id.status();
+  Result<TableSchema> found = schema(*id);
+  if (!found.ok()) return std::move(found).status();
+  return Table(*id, *std::move(found));
 }
 
 Status Database::drop_table(TableId table) {
@@ -198,5 +234,8 @@ const std::string& Database::path() const noexcept {
   static const std::string none;
   return core_ == nullptr ? none : core_->pool().path();
 }
+
+Version library_version() noexcept { return {}; }
+std::uint32_t pool_format_version() noexcept { return pmem::kFormatVersion; }
 
 }  // namespace flugs

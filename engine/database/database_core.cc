@@ -41,6 +41,7 @@ CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) 
 void DatabaseCore::give_up_in_child(void* core) noexcept {
   auto& self = *static_cast<DatabaseCore*>(core);
   self.is_forked_.store(true, std::memory_order_relaxed);
+  self.is_left_.store(false, std::memory_order_relaxed);  // the pool is the parent's
   self.transactions_.end_in_child();
 }
 
@@ -48,7 +49,40 @@ DatabaseCore::~DatabaseCore() {
   at_fork_.leave();
   catalog_.close();
   threads_.stop();
-  FLUGS_CHECK(slots().taken() == 0);  // a transaction is still open
+  FLUGS_CHECK(slots().taken() == 0);  // Database::~Database has looked
+}
+
+void DatabaseCore::leave_to_transactions(std::unique_ptr<DatabaseCore> core) noexcept {
+  FLUGS_CHECK(core->has_open_transactions());
+  core->is_left_.store(true, std::memory_order_relaxed);
+  [[maybe_unused]] const DatabaseCore* left = core.release();
+}
+
+// The mutex also lets the transactions end one after the other, so that just one of them finds
+// itself the last.
+void DatabaseCore::end_left_open(FunctionRef<void()> end) noexcept {
+  FLUGS_CHECK(is_left());
+  std::unique_lock lock(left_mutex_);
+  end();
+  const bool is_last = !has_open_transactions();
+  lock.unlock();
+  if (is_last) delete this;
+}
+
+Status DatabaseCore::no_open_transactions(std::string_view what) const {
+  const std::vector<TransactionInfo> open = transactions();
+  if (open.empty()) return {};
+  const auto oldest = std::max_element(
+      open.begin(), open.end(),
+      [](const TransactionInfo& a, const TransactionInfo& b) { return a.open < b.open; });
+  return Status(
+      StatusCode::kBusy,
+      fmt::format("{} needs that no transaction is open; {} open, the oldest is {} ({}), for at "
+                  "least {} ms: commit, abort or destroy it first",
+                  what, open.size() == 1 ? "1 is" : fmt::format("{} are", open.size()),
+                  oldest->id.value(),
+                  oldest->mode == AccessMode::kReadOnly ? "read-only" : "read-write",
+                  oldest->open.count()));
 }
 
 Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
@@ -181,8 +215,7 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
-  if (slots().taken() != 0)
-    return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots().taken()));
+  if (Status s = no_open_transactions("verify"); !s.ok()) return s;
   const std::vector<TableId> ids = tables();
   const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys refer to other tables

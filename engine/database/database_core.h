@@ -50,6 +50,15 @@ class DatabaseCore final {
                                                     OpeningBudget budget);
   /// Must not be called in a forked child, which does not have the threads.
   ~DatabaseCore();
+  bool has_open_transactions() const noexcept { return transactions_.slots().taken() != 0; }
+  /// Fails with kBusy when a transaction is open; the message says that `what` needs that none is.
+  Status no_open_transactions(std::string_view what) const;
+  /// The Database was destroyed while transactions are open: the last one that ends destroys the
+  /// core. No call of a transaction may be running.
+  static void leave_to_transactions(std::unique_ptr<DatabaseCore> core) noexcept;
+  bool is_left() const noexcept { return is_left_.load(std::memory_order_relaxed); }
+  /// Calls `end`, which ends a transaction. The core may be gone afterwards.
+  void end_left_open(FunctionRef<void()> end) noexcept;
   /// Whether this process is a child that was forked since the database was opened. Then nothing
   /// else may be called.
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
@@ -135,6 +144,8 @@ class DatabaseCore final {
   SchemaChanges schema_changes_;
   KeyChanges key_changes_;
   std::atomic<bool> is_forked_{false};
+  std::atomic<bool> is_left_{false};
+  std::mutex left_mutex_;
   RetryQueue retries_;
   mutable Crew query_crew_;
   AtFork at_fork_;

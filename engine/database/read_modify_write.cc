@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/exact_value.h"
 #include "base/types.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
@@ -31,20 +32,20 @@ Status check_addend(const engine::Table& table, ColumnId column, const Value& am
     return refused(
         fmt::format("expected an integer or a decimal to add to, found {}", to_string(type)));
   if (amount.is_null()) return refused("expected a number to add, found NULL");
-  if (!may_stand_for(amount.type(), type))
-    return refused(
-        fmt::format("expected {} to add, found {}", to_string(type), to_string(amount.type())));
+  if (!exact_value(amount, type, target.scale()).has_value())
+    return Status(StatusCode::kInvalidArgument, target.misfit(amount, type) + " to add");
   return {};
 }
 
 Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& held,
-                     const Value& amount) {
+                     const Value& given) {
   const columns::Column& target = *table.columns()[column.value()];
   if (!table.has_column(column)) return table.no_column(column);  // dropped meanwhile
   if (held.is_null())
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: the value is NULL: nothing can be added to it",
                               table.name(), target.name()));
+  const Value amount = target.fitted(given);
   std::int64_t sum = 0;
   bool fits = !__builtin_add_overflow(held.raw(), amount.raw(), &sum);
   if (is_narrow_type(target.type()))
@@ -54,25 +55,23 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
     return Status(StatusCode::kOverflow,
                   fmt::format("table {}, column {}: {} + {} does not fit {}", table.name(),
                               target.name(), held.raw(), amount.raw(), to_string(target.type())));
-  return Value::from_raw(target.type(), sum);
+  return Value::from_raw(target.type(), sum).with_scale(target.scale());
 }
 
 Status check_expected(const engine::Table& table, std::span<const ColumnValue> expected) {
   for (const ColumnValue& one : expected) {
     if (!table.has_column(one.column)) return table.no_column(one.column);
     const columns::Column& column = *table.columns()[one.column.value()];
-    if (!one.value.is_null() && !may_stand_for(one.value.type(), column.type()))
-      return Status(
-          StatusCode::kInvalidArgument,
-          fmt::format("table {}, column {}: expected {} to compare with, found {}", table.name(),
-                      column.name(), to_string(column.type()), to_string(one.value.type())));
+    if (!exact_value(one.value, column.type(), column.scale()).has_value())
+      return Status(StatusCode::kInvalidArgument,
+                    column.misfit(one.value, column.type()) + " to compare with");
   }
   return {};
 }
 
 bool holds(const engine::Table& table, const Row& row, const ColumnValue& expected) {
   const columns::Column& column = *table.columns()[expected.column.value()];
-  return row.get(expected.column) == columns::normalised(expected.value, column.type());
+  return row.get_unchecked(expected.column) == column.fitted(expected.value);
 }
 
 // The key's columns of a whole row; false: one of them is NULL, so that no row has the same key.
@@ -121,6 +120,28 @@ Status Transaction::change_found(KeyId key, std::span<const Value> values, Chang
   }
 }
 
+Result<RowId> Transaction::update(KeyId key, std::span<const Value> values,
+                                  std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  RowId version;
+  const Status done = change_found(key, values, [&](const Row& row) {
+    const Result<RowId> made = update(key.table, row.id(), changes);
+    if (made.ok()) version = *made;
+    return made.status();
+  });
+  if (!done.ok()) return done;
+  return version;
+}
+
+Status Transaction::remove(KeyId key, std::span<const Value> values) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  return change_found(key, values, [&](const Row& row) { return remove(key.table, row.id()); });
+}
+
 Result<Value> Transaction::add(KeyId key, std::span<const Value> values, ColumnId column,
                                Value amount) {
   const engine::Call call(context_);
@@ -129,7 +150,7 @@ Result<Value> Transaction::add(KeyId key, std::span<const Value> values, ColumnI
   if (Status s = check_addend(**target, column, amount); !s.ok()) return s;
   Value now;
   const Status done = change_found(key, values, [&](const Row& row) {
-    const Result<Value> sum = sum_of(**target, column, row.get(column), amount);
+    const Result<Value> sum = sum_of(**target, column, row.get_unchecked(column), amount);
     if (!sum.ok()) return sum.status();
     now = *sum;
     return update(key.table, row.id(), {{column, now}}).status();
@@ -176,9 +197,9 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::span<Value> values(wanted.data(), index.columns().size());
   if (!take_key(index, row, values)) {
-    const Result<RowId> id = insert(key.table, row);
-    if (!id.ok()) return id.status();
-    return Upserted{*id, true};
+    const Result<Inserted> made = insert(key.table, row);
+    if (!made.ok()) return made.status();
+    return Upserted{made->row, true, made->number};
   }
   for (;;) {
     const Result<Row> found = find(key, values);
@@ -190,8 +211,8 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
       return version.status();
     }
     if (found.code() != StatusCode::kNotFound) return found.status();
-    const Result<RowId> id = insert(key.table, row);
-    if (id.ok()) return Upserted{*id, true};
+    const Result<Inserted> id = insert(key.table, row);
+    if (id.ok()) return Upserted{id->row, true, id->number};
     // The row may have come after the look; if another key refused the insert, that key would
     // again.
     const bool may_have_come = id.code() == StatusCode::kAlreadyExists && context_->reads_anew();

@@ -41,13 +41,14 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
 
 // `row`: all values, or some values with their columns.
 template <typename Given>
-Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
-                              std::span<const Given> row) {
+Result<Inserted> insert_and_note(engine::TransactionContext& context, engine::Table& table,
+                                 std::span<const Given> row) {
   Result<RowId> id = engine::RowWriter(table, context).insert(row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
     context.reads.add_refused_insert(table, context.scratch.inserted,
                                      context.scratch.inserted_width);
-  return id;
+  if (!id.ok()) return std::move(id).status();
+  return Inserted{*id, table.number_of(context.scratch.inserted)};
 }
 
 Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction has ended"); }
@@ -92,7 +93,7 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
 }
 
 template <typename Given>
-Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row) {
+Result<Inserted> Transaction::insert_row(TableId table, std::span<const Given> row) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
@@ -103,11 +104,11 @@ Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row)
   return insert_and_note(*context_, *target, row);
 }
 
-Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
+Result<Inserted> Transaction::insert(TableId table, std::span<const Value> values) {
   return insert_row(table, values);
 }
 
-Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
+Result<Inserted> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
   return insert_row(table, given);
 }
 
@@ -265,14 +266,19 @@ Status Transaction::release(Savepoint savepoint) {
   return database_->transaction_manager().release(*context_, savepoint);
 }
 
-Status Transaction::commit() {
-  if (context_ == nullptr) return ended();
+// In line, since nearly every transaction ends by them.
+[[gnu::always_inline]] inline void Transaction::abort_now() noexcept {
+  if (context_ != nullptr)
+    database_->transaction_manager().abort(*std::exchange(context_, nullptr));
+}
+
+[[gnu::always_inline]] inline Status Transaction::commit_now() {
   FLUGS_DCHECK(context_->ending.id() != 0);
   context_->ending.enter_last_call();
   if (context_->ending.wants_attention() &&
       database_->transaction_manager().refuses_commit(*context_)) {
     Status why = context_->ending.why_ended();
-    abort();
+    abort_now();
     return why;
   }
   Result<std::uint64_t> timestamp =
@@ -282,9 +288,17 @@ Status Transaction::commit() {
   return {};
 }
 
+Status Transaction::commit() {
+  if (context_ == nullptr) return ended();
+  if (__builtin_expect(!database_->is_left(), 1)) return commit_now();
+  Status done;
+  database_->end_left_open([&] { done = commit_now(); });
+  return done;
+}
+
 void Transaction::abort() noexcept {
-  if (context_ != nullptr)
-    database_->transaction_manager().abort(*std::exchange(context_, nullptr));
+  if (context_ == nullptr || __builtin_expect(!database_->is_left(), 1)) return abort_now();
+  database_->end_left_open([&] { abort_now(); });
 }
 
 TransactionId Transaction::id() const noexcept {

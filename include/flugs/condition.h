@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,18 +18,20 @@ class Constant {
  public:
   /// NULL.
   Constant() = default;
-  /// `scale` is that of a decimal: 12.34 is Constant(Value::decimal(1234), 2).
-  Constant(const Value& value, std::uint8_t scale = 0)  // NOLINT(google-explicit-constructor)
+  Constant(const Value& value)  // NOLINT(google-explicit-constructor)
       : raw_(value.raw()),
         text_(value.as_string()),
         type_(value.type()),
-        scale_(scale),
+        scale_(value.scale()),
         present_(!value.is_null()) {}
+  /// Anything that converts to a Value; text is copied.
+  template <typename T>
+    requires(std::constructible_from<Value, const T&> && !std::same_as<T, Value>)
+  Constant(const T& value) : Constant(Value(value)) {}  // NOLINT(google-explicit-constructor)
 
   bool is_null() const noexcept { return !present_; }
   /// A view of this constant, which must outlive it.
   Value value() const noexcept;
-  std::uint8_t scale() const noexcept { return scale_; }
   /// For people. A decimal has its point; a long text is cut off.
   std::string to_string() const;
 

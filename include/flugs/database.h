@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "flugs/function_ref.h"
@@ -16,6 +19,7 @@
 #include "flugs/retry.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
+#include "flugs/table.h"
 #include "flugs/transaction.h"
 
 namespace flugs {
@@ -224,6 +228,19 @@ struct TableStatistics {
   std::vector<ColumnStatistics> columns;
 };
 
+namespace detail {
+template <typename T>
+inline constexpr bool kIsResult = false;
+template <typename T>
+inline constexpr bool kIsResult<Result<T>> = true;
+/// Work for Database::run that returns a Result.
+template <typename Work>
+concept ResultOfWork = kIsResult<std::invoke_result_t<Work&, Transaction&>>;
+}  // namespace detail
+
+template <typename Struct>
+class TypedTable;
+
 /// An open database. Opening is recovering: the database that comes back already answers queries.
 ///
 /// Thread-safety: every function may be called from any thread, except moving, assigning and
@@ -250,8 +267,14 @@ class Database {
   Database() noexcept;
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
-  /// Closes the database. Every transaction must have ended; an open one ends the process.
+  /// Closes the database. While transactions are open it stays open: their calls go on, the pool
+  /// stays locked, and the end of the last of them closes it. No call of a transaction may be
+  /// running. Call `close` to learn of open transactions.
   ~Database();
+  /// Closes the database, if no transaction is open. Then no function of it can be used any more.
+  /// Fails with: kBusy (transactions are open, and the message names the oldest of them; the
+  /// database stays open), kInvalidArgument (it is not open).
+  Status close();
 
   /// Creates a table. If it refers to another table (ForeignKeySchema), the call waits up to one
   /// second for all open transactions. Meanwhile, deleting a row to which the new table may refer
@@ -260,6 +283,11 @@ class Database {
   /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
   /// pool, or 511 tables), kBusy (a transaction that began before is still open, see above).
   Result<TableId> create_table(const TableSchema& schema);
+  /// The table of this name if there is one, which must have the columns, keys, checks and foreign
+  /// keys of the schema; else creates it. It may have more of them, and other defaults. So a
+  /// program may call it at each start. Durable when: it returns ok. Fails with: as create_table,
+  /// and kInvalidArgument (the table exists and differs; the message names the first difference).
+  Result<Table> ensure_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits up to one second for all open transactions;
   /// after that it fails with kBusy, and the table is as before. Meanwhile, statements on the table
   /// fail with kNotFound, and its name stays taken. Durable when: it returns ok. Fails with:
@@ -372,6 +400,12 @@ class Database {
   Status skip_numbers(TableId table, std::int64_t last);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
+  /// The table with its schema, from which ids of columns and keys are found by name.
+  Result<Table> table(std::string_view name) const;
+  /// The table with structs as rows: flugs/typed_table.h. Fails with: as above, and
+  /// kInvalidArgument (the struct does not fit the table; see TypedTable::bind).
+  template <typename Struct>
+  Result<TypedTable<Struct>> table(std::string_view name) const;
   /// The schema as completed at creation, with all changes since: the chosen encodings, and NOT
   /// NULL for the columns of the primary key.
   Result<TableSchema> schema(TableId table) const;
@@ -400,6 +434,21 @@ class Database {
   /// (the options).
   Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options = {},
              RetryReport* report = nullptr);
+  /// The same for work that returns a Result: gives the value of the attempt that has committed.
+  ///     const Result<std::int64_t> number = database.run([&](Transaction& t) -> Result<...>
+  ///     {...});
+  template <typename Work>
+    requires detail::ResultOfWork<Work>
+  std::invoke_result_t<Work&, Transaction&> run(Work&& work, const RetryOptions& options = {},
+                                                RetryReport* report = nullptr) {
+    std::optional<std::invoke_result_t<Work&, Transaction&>> last;
+    const auto once = [&](Transaction& transaction) -> Status {
+      last.emplace(work(transaction));
+      return last->ok() ? Status() : last->status();
+    };
+    if (Status s = run(FunctionRef<Status(Transaction&)>(once), options, report); !s.ok()) return s;
+    return *std::move(last);
+  }
 
   /// Starts fetching what `Transaction::find` with the same arguments will need. Call it as soon as
   /// you know the key, before `begin`, and for several keys before the first of several finds: then

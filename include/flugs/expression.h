@@ -41,12 +41,12 @@ class Expr {
   Expr() noexcept = default;
 
   // Constants. Text is copied.
-  Expr(bool value);                                         // NOLINT(google-explicit-constructor)
-  Expr(double value);                                       // NOLINT(google-explicit-constructor)
-  Expr(std::string_view text);                              // NOLINT(google-explicit-constructor)
-  Expr(const char* text) : Expr(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
-  Expr(const std::string& text)
-      : Expr(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Expr(const Value& value);  // NOLINT(google-explicit-constructor)
+  /// Anything that converts to a Value. An integer is an int64.
+  template <typename T>
+    requires(std::constructible_from<Value, const T&> && !std::same_as<T, Value> &&
+             (!std::integral<T> || std::same_as<T, bool>))
+  Expr(const T& value) : Expr(Value(value)) {}  // NOLINT(google-explicit-constructor)
   template <std::integral Integer>
     requires(sizeof(Integer) <= 8 && !std::same_as<Integer, bool> && !std::same_as<Integer, char>)
   Expr(Integer value)  // NOLINT(google-explicit-constructor)
@@ -117,9 +117,9 @@ class Expr {
 
 /// A column of the query's input, by name.
 Expr col(std::string name);
-/// A value, or NULL (`Value::null()`, which takes the type that its place needs). `scale` is that
-/// of a decimal: 12.34 is constant(Value::decimal(1234), 2).
-Expr constant(const Value& value, std::uint8_t scale = 0);
+/// A value, or NULL (`Value::null()`, which takes the type that its place needs). Text is copied. A
+/// decimal needs a scale of its own (Value::decimal).
+Expr constant(const Value& value);
 /// Calendar constants, proleptic Gregorian, UTC.
 Expr date(int year, unsigned month, unsigned day);
 Expr timestamp(int year, unsigned month, unsigned day, unsigned hour = 0, unsigned minute = 0,

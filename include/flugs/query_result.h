@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "flugs/expression.h"
+#include "flugs/reads.h"
+#include "flugs/status.h"
 #include "flugs/value.h"
 
 namespace flugs::query {
@@ -38,23 +40,29 @@ struct QueryStatistics {
 };
 
 /// Some rows of a result, column by column. A view: valid as long as a QueryResult of the query
-/// exists. Columns are numbered as in QueryResult::columns. Neither the number nor the type asked
-/// for is checked.
+/// exists. Columns are numbered as in QueryResult::columns.
 ///
 /// Thread-safety: any thread.
 class ResultBatch {
  public:
   std::size_t row_count() const noexcept { return row_count_; }
-  /// The column must be of type bool, int32, int64, decimal, date or timestamp; 0 at a NULL.
-  std::span<const std::int64_t> integers(std::size_t column) const noexcept;
-  /// The column must be of type double; 0 at a NULL.
-  std::span<const double> doubles(std::size_t column) const noexcept;
-  /// The column must be of type string or bytes; empty at a NULL.
-  std::span<const std::string_view> strings(std::size_t column) const noexcept;
-  /// 1 where the value is NULL, else 0; empty when these rows have no NULL.
+  /// The values of a column, one per row. T is std::int64_t for a column of type bool, int32,
+  /// int64, decimal (units), date (days) or timestamp (microseconds); double for a double;
+  /// std::string_view for string and bytes. 0, or an empty text, stands at a NULL.
+  /// Fails with: kInvalidArgument (no such column, or one of another type).
+  template <LaneType T>
+  Result<std::span<const T>> column(std::size_t column) const {
+    if (Status s = check(column, detail::wanted_lane<T>()); !s.ok()) return s;
+    return column_unchecked<T>(column);
+  }
+  /// The same without a look at number and type.
+  template <LaneType T>
+  std::span<const T> column_unchecked(std::size_t column) const noexcept;
+  /// 1 where the value is NULL, else 0; empty when these rows have no NULL, or no such column.
   std::span<const std::uint8_t> nulls(std::size_t column) const noexcept;
 
  private:
+  Status check(std::size_t column, detail::Wanted wanted) const;
   friend class QueryResult;
   ResultBatch(const ResultData* data, std::size_t index, std::size_t rows) noexcept
       : data_(data), index_(index), row_count_(rows) {}
@@ -63,6 +71,13 @@ class ResultBatch {
   std::size_t row_count_;
 };
 static_assert(std::is_trivially_copyable_v<ResultBatch>);
+
+template <>
+std::span<const std::int64_t> ResultBatch::column_unchecked(std::size_t column) const noexcept;
+template <>
+std::span<const double> ResultBatch::column_unchecked(std::size_t column) const noexcept;
+template <>
+std::span<const std::string_view> ResultBatch::column_unchecked(std::size_t column) const noexcept;
 
 /// The result of a query. It owns all that it holds, text too, so it stays valid after the
 /// transaction has ended and the database is closed. Copies share.
@@ -81,10 +96,24 @@ class QueryResult {
   /// `index` is below batch_count.
   ResultBatch batch(std::size_t index) const noexcept;
 
-  /// One value; `row` below row_count, `column` below the number of columns. A decimal is in units
-  /// of the column's scale.
-  Value value(std::size_t row, std::size_t column) const noexcept;
-  /// The same value as a constant for another query: SQL calls this a scalar sub-query.
+  /// One value, as a C++ type that fits the column's. Rows and columns count from 0.
+  /// Fails with: kInvalidArgument (no such row or column; the column's type does not fit T; the
+  /// value is NULL, and T is neither a std::optional nor Value).
+  template <Readable T = Value>
+  Result<T> get(std::size_t row, std::size_t column) const {
+    Value value;
+    if (Status s = read(row, column, detail::Wanted::of<T>(), value); !s.ok()) return s;
+    return detail::Reads<T>::of(value);
+  }
+  /// The same by the column's name.
+  template <Readable T = Value>
+  Result<T> get(std::size_t row, std::string_view column) const {
+    return get<T>(row, find(column).value_or(columns().size()));
+  }
+  /// `row` below row_count, `column` below the number of columns.
+  Value get_unchecked(std::size_t row, std::size_t column) const noexcept;
+  /// The same value as a constant for another query: SQL calls this a scalar sub-query. A query
+  /// with the constant of a row or column that does not exist fails with kInvalidArgument.
   Expr constant(std::size_t row, std::size_t column) const;
 
   const QueryStatistics& statistics() const noexcept;
@@ -94,6 +123,7 @@ class QueryResult {
   const std::shared_ptr<const ResultData>& data() const noexcept { return data_; }
 
  private:
+  Status read(std::size_t row, std::size_t column, detail::Wanted wanted, Value& out) const;
   std::shared_ptr<const ResultData> data_;
 };
 

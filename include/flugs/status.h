@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cassert>
+#include <concepts>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace flugs {
@@ -60,8 +62,11 @@ class [[nodiscard]] Status {
     return *this;
   }
   ~Status() = default;
+  /// What a function returns that has succeeded; the same as Status().
+  static Status success() noexcept { return {}; }
 
   bool ok() const noexcept { return code_ == StatusCode::kOk; }
+  explicit operator bool() const noexcept { return ok(); }
   StatusCode code() const noexcept { return code_; }
   /// The message, without the code; empty when there is none.
   std::string_view message() const noexcept {
@@ -93,6 +98,15 @@ class [[nodiscard]] Result {
   Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) detail::bad_result_access(status_);
+  }
+  /// From a Result whose value converts: a Result<Inserted> is also a Result<RowId>.
+  template <typename U>
+    requires(!std::same_as<U, T> && std::convertible_to<U, T>)
+  Result(Result<U> other) {  // NOLINT(google-explicit-constructor)
+    if (other.ok())
+      value_.emplace(std::move(other).value());
+    else
+      status_ = std::move(other).status();
   }
 
   bool ok() const noexcept { return status_.ok(); }
@@ -126,6 +140,32 @@ class [[nodiscard]] Result {
   T* operator->() & { return &value(); }
   const T* operator->() const& { return &value(); }
   const T* operator->() const&& = delete;
+
+  /// The value, or another one if there is none.
+  template <typename U>
+  T value_or(U&& other) const& {
+    return ok() ? *value_ : static_cast<T>(std::forward<U>(other));
+  }
+  template <typename U>
+  T value_or(U&& other) && {
+    return ok() ? std::move(*value_) : static_cast<T>(std::forward<U>(other));
+  }
+  /// `next(value)`, which returns a Status or a Result; or the failure, without calling `next`.
+  template <typename F>
+  std::invoke_result_t<F, T&> and_then(F&& next) & {
+    if (!ok()) return status_;
+    return std::forward<F>(next)(*value_);
+  }
+  template <typename F>
+  std::invoke_result_t<F, const T&> and_then(F&& next) const& {
+    if (!ok()) return status_;
+    return std::forward<F>(next)(*value_);
+  }
+  template <typename F>
+  std::invoke_result_t<F, T> and_then(F&& next) && {
+    if (!ok()) return std::move(status_);
+    return std::forward<F>(next)(std::move(*value_));
+  }
 
  private:
   Status status_;

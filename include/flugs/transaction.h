@@ -7,10 +7,12 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
+#include "flugs/row.h"
 #include "flugs/scan.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
@@ -22,13 +24,8 @@ class TransactionContext;
 class DatabaseCore;
 class Savepoints;
 class Table;
-struct TableData;
-struct RowView;
 struct TransactionAccess;
 }  // namespace engine
-namespace columns {
-class RowLayout;
-}  // namespace columns
 
 enum class AccessMode : std::uint8_t {
   kReadWrite,  ///< costs no more than kReadOnly until the first write
@@ -55,47 +52,6 @@ enum class Isolation : std::uint8_t {
   kReadCommitted,
 };
 
-/// One visible version of a row, read in place: getting a value copies at most its eight bytes,
-/// strings are views into the pool. Valid until the transaction that returned it ends, writes to
-/// this row, or undoes a write of it (rollback_to). The column must exist in the table (not
-/// checked). Reading a column as another type than its own ends the process in debug builds and
-/// gives an unspecified value in release builds; `get` gives the value with its type. No function
-/// allocates or fails.
-///
-/// Thread-safety: as the transaction's.
-class Row {
- public:
-  Row() noexcept = default;
-
-  RowId id() const noexcept { return id_; }
-  Value get(ColumnId column) const noexcept;
-  bool is_null(ColumnId column) const noexcept;
-  bool get_bool(ColumnId column) const noexcept { return get_int64(column) != 0; }
-  std::int32_t get_int32(ColumnId column) const noexcept {
-    return static_cast<std::int32_t>(get_int64(column));
-  }
-  /// Also for decimal (units), date (days), timestamp (microseconds), int32 and bool; 0 for NULL.
-  std::int64_t get_int64(ColumnId column) const noexcept;
-  /// 0 for NULL.
-  double get_double(ColumnId column) const noexcept;
-  /// String or bytes; empty for NULL.
-  std::string_view get_string(ColumnId column) const noexcept;
-  /// Several columns at once, faster than one by one. `out` has the size of `columns`.
-  void get(std::span<const ColumnId> columns, std::span<Value> out) const noexcept;
-  /// All columns in schema order; `out` has the size of the schema.
-  void get_all(std::span<Value> out) const noexcept;
-
- private:
-  friend struct engine::TableData;
-  const engine::TableData* table_ = nullptr;
-  friend struct engine::RowView;
-  const columns::RowLayout* layout_ = nullptr;  // null: the row is in a row group
-  const std::byte* cells_ = nullptr;            // of the row, or of its group
-  RowId id_;
-  std::uint32_t place_ = 0;  // in the group
-};
-static_assert(sizeof(Row) == 32 && std::is_trivially_copyable_v<Row>);
-
 /// A column and its new value.
 struct ColumnValue {
   ColumnId column = {};
@@ -109,10 +65,22 @@ struct LockWait {
   std::chrono::milliseconds limit{1000};
 };
 
+/// The result of a call that inserts a row.
+struct Inserted {
+  RowId row;
+  /// The number that the row has in the auto-increment column of the table, given or brought along;
+  /// 0 if the table has no such column.
+  std::int64_t number = 0;
+  operator RowId() const noexcept { return row; }  // NOLINT(google-explicit-constructor)
+};
+
+static_assert(std::is_trivially_copyable_v<Inserted> && std::is_convertible_v<Inserted, RowId>);
+
 /// The result of a call that inserts a row or finds it in the table.
 struct Upserted {
   RowId row;
-  bool inserted = false;  ///< false: a row with the key existed
+  bool inserted = false;    ///< false: a row with the key existed
+  std::int64_t number = 0;  ///< of an inserted row, as in Inserted
 };
 
 /// One end of a range on an ordered key: values for the first columns of the key (a prefix), which
@@ -162,7 +130,7 @@ static_assert(sizeof(Savepoint) == 16 && std::is_trivially_copyable_v<Savepoint>
 /// not fail.
 ///
 /// Thread-safety: one thread at a time; another thread may take over between calls. Destroying a
-/// transaction aborts it. It must end before its database is closed.
+/// transaction aborts it. Its database cannot be closed while it is open.
 /// Source: SOFORT (DaMoN 2014), section 4 and appendix A, extended to many rows per transaction.
 class Transaction {
  public:
@@ -185,8 +153,8 @@ class Transaction {
   /// check or foreign key, which is named),
   /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly, kBusy
   /// (the delta has reached MergePolicy::delta_bytes_max: end the transaction and try again later).
-  Result<RowId> insert(TableId table, std::span<const Value> values);
-  Result<RowId> insert(TableId table, std::initializer_list<Value> values) {
+  Result<Inserted> insert(TableId table, std::span<const Value> values);
+  Result<Inserted> insert(TableId table, std::initializer_list<Value> values) {
     return insert(table, std::span<const Value>(values.begin(), values.size()));
   }
 
@@ -196,9 +164,9 @@ class Transaction {
   ///     air")}});
   /// Durable when: commit returns ok. Fails with: as above, and kInvalidArgument (no such column),
   /// kConstraintViolated (no value is given for a column that is NOT NULL and has no default).
-  Result<RowId> insert(TableId table, std::span<const ColumnValue> given);
+  Result<Inserted> insert(TableId table, std::span<const ColumnValue> given);
   template <typename = void>  // so that {} is an empty list of values, as above
-  Result<RowId> insert(TableId table, std::initializer_list<ColumnValue> given) {
+  Result<Inserted> insert(TableId table, std::initializer_list<ColumnValue> given) {
     return insert(table, std::span<const ColumnValue>(given.begin(), given.size()));
   }
 
@@ -219,12 +187,37 @@ class Transaction {
     return update(table, row, std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
+  /// The same for a row that a call of this transaction has returned, and for the row with the
+  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see find), kNotFound
+  /// (no such row).
+  Result<RowId> update(const Row& row, std::span<const ColumnValue> changes) {
+    return update(row.table(), row.id(), changes);
+  }
+  Result<RowId> update(const Row& row, std::initializer_list<ColumnValue> changes) {
+    return update(row.table(), row.id(), changes);
+  }
+  Result<RowId> update(KeyId key, std::span<const Value> values,
+                       std::span<const ColumnValue> changes);
+  Result<RowId> update(KeyId key, std::initializer_list<Value> values,
+                       std::initializer_list<ColumnValue> changes) {
+    return update(key, std::span<const Value>(values.begin(), values.size()),
+                  std::span<const ColumnValue>(changes.begin(), changes.size()));
+  }
+
   /// Deletes a row. The foreign keys that refer to it decide what happens to the referring rows;
   /// the call does all of that or nothing. Durable when: commit returns ok. Fails with: kNotFound
   /// (the row is not visible, or this transaction deleted it), kConflict (also about a referring
   /// row, or while a referring table is created or dropped), kReadOnly, kConstraintViolated (a
   /// foreign key, or a check of a referring row, which the message names).
   Status remove(TableId table, RowId row);
+  /// The same for a row that a call of this transaction has returned, and for the row with the
+  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see find), kNotFound
+  /// (no such row).
+  Status remove(const Row& row) { return remove(row.table(), row.id()); }
+  Status remove(KeyId key, std::span<const Value> values);
+  Status remove(KeyId key, std::initializer_list<Value> values) {
+    return remove(key, std::span<const Value>(values.begin(), values.size()));
+  }
 
   /// The row, if this transaction sees this version of it; another version of the same record does
   /// not count.
@@ -400,8 +393,10 @@ class Transaction {
   friend struct engine::TransactionAccess;
   bool is_usable() const noexcept;
   Status unusable() const;
+  Status commit_now();
+  void abort_now() noexcept;
   template <typename Given>
-  Result<RowId> insert_row(TableId table, std::span<const Given> row);
+  Result<Inserted> insert_row(TableId table, std::span<const Given> row);
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
@@ -418,6 +413,6 @@ static_assert(!std::is_copy_constructible_v<Transaction> &&
               !std::is_copy_assignable_v<Transaction>);
 static_assert(std::is_nothrow_move_constructible_v<Transaction> &&
               std::is_nothrow_move_assignable_v<Transaction>);
-static_assert(sizeof(Result<RowId>) <= 24);  // a call returns it without allocating
+static_assert(sizeof(Result<RowId>) <= 24 && sizeof(Result<Inserted>) <= 40);
 
 }  // namespace flugs

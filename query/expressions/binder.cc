@@ -196,7 +196,7 @@ BoundPtr Binder::rescaled(BoundPtr expr, std::uint8_t scale) {
   const unsigned exponent = static_cast<unsigned>(scale - expr->type.scale);
   std::int64_t units = 0;
   if (is_value(*expr) && !__builtin_mul_overflow(expr->value.raw(), power_of_ten(exponent), &units))
-    return bind_constant(Value::decimal(units), target, expr->label);
+    return bind_constant(Value::decimal_units(units), target, expr->label);
   BoundPtr made = convert(Op::kRescale, target, std::move(expr));
   made->first = exponent;
   return made;

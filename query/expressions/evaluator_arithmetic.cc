@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/calendar.h"
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"

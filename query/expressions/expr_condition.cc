@@ -27,7 +27,7 @@ bool is_constant(const Expr& expr) {
 }
 Constant constant_of(const Expr& expr) {
   const Literal& literal = expr.node()->literal;
-  return {literal.value, literal.type.scale};
+  return literal.value.with_scale(literal.type.scale);
 }
 
 ConditionKind mirrored(ConditionKind kind) {

@@ -93,18 +93,11 @@ struct ExprNode {
                              ///< argument
 };
 
+/// An expression whose use fails with kInvalidArgument and the reason `why`.
+Expr wrong(std::string why);
+
 /// The name of an output: given by as(), or a column's own, or the expression as text.
 std::string output_name(const Expr& expr);
 std::string output_name(const Aggregate& aggregate);
-
-/// Days since 1970-01-01 and back, proleptic Gregorian.
-/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
-std::int64_t days_from_civil(std::int64_t year, unsigned month, unsigned day) noexcept;
-struct CivilDate {
-  std::int64_t year;
-  unsigned month;
-  unsigned day;
-};
-CivilDate civil_from_days(std::int64_t days) noexcept;
 
 }  // namespace flugs::query

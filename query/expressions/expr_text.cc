@@ -37,16 +37,7 @@ const char* infix_of(Op op) noexcept {
 }
 
 std::string literal_text(const Literal& literal) {
-  if (literal.value.is_null() || literal.type.type != Type::kDecimal || literal.type.scale == 0)
-    return literal.value.to_string();
-  FLUGS_CHECK(literal.type.scale <= kScaleMax);
-  const std::int64_t units = literal.value.raw();
-  std::string digits = fmt::format(
-      "{:0{}}",
-      units < 0 ? 0 - static_cast<std::uint64_t>(units) : static_cast<std::uint64_t>(units),
-      literal.type.scale + 1);
-  digits.insert(digits.size() - literal.type.scale, ".");
-  return units < 0 ? "-" + digits : digits;
+  return literal.value.with_scale(literal.type.scale).to_string();
 }
 
 std::string function_text(const ExprNode& node, std::string_view name) {
@@ -156,31 +147,6 @@ std::string output_name(const Aggregate& aggregate) {
       return "stddev(" + aggregate.of.to_string() + ")";
   }
   return "?";
-}
-
-std::int64_t days_from_civil(std::int64_t year, unsigned month, unsigned day) noexcept {
-  FLUGS_DCHECK(month >= 1 && month <= 12 && day >= 1 && day <= 31);
-  year -= month <= 2;
-  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const auto year_of_era = static_cast<unsigned>(year - era * 400);
-  const unsigned day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-  const unsigned day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-  return era * 146097 + static_cast<std::int64_t>(day_of_era) - 719468;
-}
-
-CivilDate civil_from_days(std::int64_t days) noexcept {
-  days += 719468;
-  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const auto day_of_era = static_cast<unsigned>(days - era * 146097);
-  const unsigned year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  FLUGS_DCHECK(day_of_era < 146097 && year_of_era < 400);
-  const unsigned day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const unsigned shifted_month = (5 * day_of_year + 2) / 153;
-  const unsigned day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-  const unsigned month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
-  return {static_cast<std::int64_t>(year_of_era) + era * 400 + (month <= 2), month, day};
 }
 
 }  // namespace flugs::query

@@ -4,19 +4,20 @@
 
 #include <algorithm>
 
+#include "base/calendar.h"
 #include "base/check.h"
 #include "columns/column/column.h"
 #include "query/expressions/expr_node.h"
 
 namespace flugs::query {
 
-namespace {
-
 Expr wrong(std::string why) {
   auto node = std::make_shared<ExprNode>();
   node->error = std::move(why);
   return Expr(std::move(node));
 }
+
+namespace {
 
 // Makes every expression that has arguments.
 Expr make(ExprNode made) {
@@ -84,9 +85,7 @@ void Literal::assign(const Value& from, std::uint8_t scale) {
   if (!from.is_null() && lane_of(type) == Lane::kText) value = Value::from_bytes(type.type, text);
 }
 
-Expr::Expr(bool value) : Expr(constant(Value::boolean(value))) {}
-Expr::Expr(double value) : Expr(constant(Value::real(value))) {}
-Expr::Expr(std::string_view text) : Expr(constant(Value::string(text))) {}
+Expr::Expr(const Value& value) : Expr(constant(value)) {}
 Expr Expr::integer(std::int64_t value) { return constant(Value::int64(value)); }
 
 Expr Expr::as(std::string name) const {
@@ -135,10 +134,15 @@ Expr col(std::string name) {
   return Expr(std::move(node));
 }
 
-Expr constant(const Value& value, std::uint8_t scale) {
-  if (scale > 18) return wrong(fmt::format("there is no decimal of scale {}", scale));
+Expr constant(const Value& value) {
+  if (value.scale() == Value::kScaleOfColumn)
+    return wrong(
+        fmt::format("the decimal of {} units has no scale: make it by Value::decimal(units, scale)",
+                    value.raw()));
+  if (value.scale() > 18)
+    return wrong(fmt::format("there is no decimal of scale {}", value.scale()));
   auto node = std::make_shared<ExprNode>();
-  node->literal = Literal(value, scale);
+  node->literal = Literal(value, value.scale());
   return Expr(std::move(node));
 }
 

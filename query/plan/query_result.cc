@@ -1,10 +1,13 @@
 #include "flugs/query_result.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
+#include "query/expressions/expr_node.h"
 #include "query/plan/result_data.h"
 
 namespace flugs::query {
@@ -89,16 +92,47 @@ std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
   return result;
 }
 
-std::span<const std::int64_t> ResultBatch::integers(std::size_t column) const noexcept {
+namespace {
+
+Status misread(const ResultData& data, std::size_t column, detail::Wanted wanted, bool is_null) {
+  if (column >= data.columns.size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("the result has no such column: it has {}", data.columns.size()));
+  const ResultColumn& of = data.columns[column];
+  if (is_null)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("column {} ({}): holds NULL, read as {}: read it as std::optional or "
+                              "Value",
+                              column, of.name, wanted.name));
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("column {} ({}): is of type {}, read as {}", column, of.name,
+                            to_string(of.type), wanted.name));
+}
+
+bool fits(const ResultData& data, std::size_t column, detail::Wanted wanted) noexcept {
+  return column < data.columns.size() && wanted.admits(data.columns[column].type);
+}
+
+}  // namespace
+
+Status ResultBatch::check(std::size_t column, detail::Wanted wanted) const {
+  return fits(*data_, column, wanted) ? Status() : misread(*data_, column, wanted, false);
+}
+
+template <>
+std::span<const std::int64_t> ResultBatch::column_unchecked(std::size_t column) const noexcept {
   return {data_->rows->parts[index_].view(column).ints(), row_count_};
 }
-std::span<const double> ResultBatch::doubles(std::size_t column) const noexcept {
+template <>
+std::span<const double> ResultBatch::column_unchecked(std::size_t column) const noexcept {
   return {data_->rows->parts[index_].view(column).reals(), row_count_};
 }
-std::span<const std::string_view> ResultBatch::strings(std::size_t column) const noexcept {
+template <>
+std::span<const std::string_view> ResultBatch::column_unchecked(std::size_t column) const noexcept {
   return {data_->rows->parts[index_].view(column).texts(), row_count_};
 }
 std::span<const std::uint8_t> ResultBatch::nulls(std::size_t column) const noexcept {
+  if (column >= data_->columns.size()) return {};
   const std::uint8_t* nulls = data_->rows->parts[index_].view(column).nulls;
   return nulls == nullptr ? std::span<const std::uint8_t>()
                           : std::span<const std::uint8_t>(nulls, row_count_);
@@ -122,7 +156,17 @@ ResultBatch QueryResult::batch(std::size_t index) const noexcept {
   return {data_.get(), index, data_->rows->parts[index].rows};
 }
 
-Value QueryResult::value(std::size_t row, std::size_t column) const noexcept {
+Status QueryResult::read(std::size_t row, std::size_t column, detail::Wanted wanted,
+                         Value& out) const {
+  if (row >= row_count())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("row {} of a result with {} rows", row, row_count()));
+  if (!fits(*data_, column, wanted)) return misread(*data_, column, wanted, false);
+  out = get_unchecked(row, column);
+  return out.is_null() && !wanted.takes_null ? misread(*data_, column, wanted, true) : Status();
+}
+
+Value QueryResult::get_unchecked(std::size_t row, std::size_t column) const noexcept {
   const auto& firsts = data_->first_rows;
   const auto part = static_cast<std::size_t>(std::upper_bound(firsts.begin(), firsts.end(), row) -
                                              firsts.begin() - 1);
@@ -138,11 +182,12 @@ Value QueryResult::value(std::size_t row, std::size_t column) const noexcept {
     case Lane::kInt:
       break;
   }
-  return Value::from_raw(type, view.ints()[i]);
+  return Value::from_raw(type, view.ints()[i]).with_scale(data_->columns[column].scale);
 }
 
 Expr QueryResult::constant(std::size_t row, std::size_t column) const {
-  return query::constant(value(row, column), data_->columns[column].scale);
+  const Result<Value> value = get(row, column);
+  return value.ok() ? query::constant(*value) : wrong(std::string(value.status().message()));
 }
 
 const QueryStatistics& QueryResult::statistics() const noexcept { return data_->statistics; }

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <optional>
 #include <utility>
 
+#include "base/exact_value.h"
 #include "base/types.h"
 #include "columns/column/column.h"
 
@@ -23,52 +24,6 @@ static_assert(kNameBytesMax <= 0xFF);  // the length of a name is a byte
 static_assert(kConstantsMax <= 0xFFFF && Condition::kNodesMax <= 0xFFFF);
 
 Status unfit(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
-
-// Multiplies by 10^digits, exactly.
-bool scale_up(std::int64_t& units, int digits) noexcept {
-  for (; digits > 0; --digits)
-    if (__builtin_mul_overflow(units, std::int64_t{10}, &units)) return false;
-  for (; digits < 0; ++digits) {
-    if (units % 10 != 0) return false;
-    units /= 10;
-  }
-  return true;
-}
-
-// The value of the column's type that equals `value` exactly; NULL if there is none.
-Value exactly(const ColumnSchema& column, const Value& value, std::uint8_t scale) noexcept {
-  const Type from = value.type();
-  std::int64_t number = columns::normalised(value, from).raw();
-  if (from == column.type && from != Type::kDecimal) return columns::normalised(value, from);
-  switch (facts_of(column.type).family) {
-    case Family::kInteger: {
-      const bool fits = !is_narrow_type(column.type) || number == static_cast<std::int32_t>(number);
-      return is_integer_type(from) && fits ? Value::from_raw(column.type, number) : Value();
-    }
-    case Family::kReal: {
-      constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
-      const bool fits = is_integer_type(from) && number >= -kExactMax && number <= kExactMax;
-      return fits ? Value::real(static_cast<double>(number) + 0.0) : Value();
-    }
-    case Family::kDecimal: {
-      const bool fits = is_integer_type(from) || from == Type::kDecimal;
-      const int digits = column.scale - (from == Type::kDecimal ? scale : 0);
-      return fits && scale_up(number, digits) ? Value::decimal(number) : Value();
-    }
-    case Family::kTime: {
-      const std::int64_t unit = facts_of(column.type).unit_us;
-      const bool fits = is_time_type(from) && facts_of(from).unit_us % unit == 0 &&
-                        !__builtin_mul_overflow(number, facts_of(from).unit_us / unit, &number);
-      return fits ? Value::from_raw(column.type, number) : Value();
-    }
-    case Family::kText:
-      return column.type == Type::kBytes && from == Type::kString ? Value::bytes(value.as_string())
-                                                                  : Value();
-    case Family::kTruth:
-      return {};
-  }
-  return {};
-}
 
 bool may_compare(const ColumnSchema& a, const ColumnSchema& b) noexcept {
   if (is_integer_type(a.type) && is_integer_type(b.type)) return true;
@@ -135,15 +90,16 @@ Result<Constant> fit_constant(const ColumnSchema& column, const Constant& consta
                               const std::string& where) {
   if (constant.is_null()) return constant;
   const Value given = constant.value();
-  const Value value = exactly(column, given, constant.scale());
-  if (value.is_null())
+  const std::optional<Value> exact = exact_value(given, column.type, column.scale);
+  if (!exact.has_value())
     return unfit(fmt::format("{}: column {} of type {}: {} {} does not fit", where, column.name,
                              to_string(column.type), to_string(given.type()),
                              constant.to_string()));
+  const Value value = columns::normalised(*exact, column.type).with_scale(column.scale);
   if (value.as_string().size() > kConstantBytesMax)
     return unfit(fmt::format("{}: column {}: a constant of {} bytes, at most {}", where,
                              column.name, value.as_string().size(), kConstantBytesMax));
-  return Constant(value, column.scale);
+  return Constant(value);
 }
 
 Status complete_auto_increment(TableSchema& schema) {
@@ -226,10 +182,10 @@ Constant decode_constant(SchemaReader& in, const ColumnSchema& column) {
   if (type == 0) return {};
   if (is_text_type(static_cast<Type>(type))) {
     const std::string text = in.text();
-    return {Value::from_bytes(static_cast<Type>(type), text), 0};
+    return Value::from_bytes(static_cast<Type>(type), text);
   }
   const auto raw = static_cast<std::int64_t>(in.u64());
-  return {Value::from_raw(static_cast<Type>(type), raw), column.scale};
+  return Value::from_raw(static_cast<Type>(type), raw).with_scale(column.scale);
 }
 
 void encode_check(SchemaWriter& out, const TableSchema& schema, const CheckSchema& check) {

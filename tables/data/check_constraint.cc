@@ -49,7 +49,7 @@ std::string CheckConstraint::describe(FunctionRef<Value(std::size_t column)> val
   std::string found;
   for (const std::uint16_t column : columns_)
     found += fmt::format("{}{} = {}", found.empty() ? "" : ", ", schema_.columns[column].name,
-                         Constant(value(column), schema_.columns[column].scale).to_string());
+                         shown(value(column).with_scale(schema_.columns[column].scale)));
   return fmt::format("table {}, check {}: {} does not hold for {}", schema_.name, check_.name,
                      check_.condition.to_string(), found);
 }

@@ -22,6 +22,7 @@ KeyKinds kinds_of_key(const TableLayout& layout, const StoredSchema& stored, std
 
 std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
   std::vector<KeyShape> shapes;
+  shapes.reserve(stored.schema.keys.size());
   for (std::size_t i = 0; i < stored.schema.keys.size(); ++i)
     shapes.push_back(KeyShape::of(kinds_of_key(layout, stored, i), stored.schema.keys[i].dropped,
                                   is_added(stored, i)));

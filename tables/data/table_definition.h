@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/exact_value.h"
 #include "base/types.h"
 #include "columns/column/column.h"
 #include "flugs/schema.h"
@@ -17,16 +18,26 @@ namespace flugs::engine {
 /// What a definition demands of the values of one column. These entries are side by side, so that
 /// checking a row does not read a schema per value.
 struct DefinedColumn {
-  Type type = Type::kInt64;
-  bool nullable = true;
-  bool is_dropped = false;
+  explicit DefinedColumn(const ColumnSchema& column) noexcept
+      : own(column.type, column.scale),
+        type(column.type),
+        scale(column.scale),
+        is_text(is_text_type(column.type)),
+        nullable(column.nullable),
+        is_dropped(column.dropped) {}
 
-  /// Whether the value passes; columns::Column::check says what is wrong with other values.
+  OwnKinds own;
+  Type type;
+  std::uint8_t scale;
+  bool is_text;
+  bool nullable;
+  bool is_dropped;
+
+  /// Whether the value passes as it is; columns::Column::check looks at other values.
   bool takes(const Value& value) const noexcept {
-    if (is_dropped) return false;
-    if (value.is_null()) return nullable;
-    return value.type() == type &&
-           (!is_text_type(type) || value.as_string().size() <= columns::kTextBytesMax);
+    if (__builtin_expect(is_dropped, 0)) return false;
+    if (own.has(value)) return !is_text || value.as_string().size() <= columns::kTextBytesMax;
+    return value.is_null() && nullable;
   }
 };
 
@@ -48,8 +59,7 @@ struct TableDefinition {
     checks.reserve(stored.schema.checks.size());
     for (const CheckSchema& check : stored.schema.checks) checks.emplace_back(stored.schema, check);
     columns.reserve(stored.schema.columns.size());
-    for (const ColumnSchema& column : stored.schema.columns)
-      columns.push_back({column.type, column.nullable, column.dropped});
+    for (const ColumnSchema& column : stored.schema.columns) columns.emplace_back(column);
   }
   TableDefinition(const TableDefinition&) = delete;  // checks refer to the schema
   TableDefinition& operator=(const TableDefinition&) = delete;

@@ -18,7 +18,6 @@
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/row_chunk.h"
 #include "tables/rows/row_chunk_headers.h"
-#include "tables/rows/row_group.h"
 #include "tables/rows/row_layouts.h"
 #include "tables/rows/row_view.h"
 

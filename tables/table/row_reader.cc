@@ -58,26 +58,26 @@ void RowReader::walk_unhashed(const KeyIndex& key, std::span<const Value> values
       return;
 }
 
-Status RowReader::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
+// Checks values of a key, and makes `wanted` what the key's columns store for them: the values
+// themselves, or a copy in the context's scratch space.
+Status RowReader::fit(TransactionContext& context, const KeyIndex& key,
+                      std::span<const Value> values, std::span<const Value>& wanted) const {
+  bool is_copied = key.needs_normalising();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const columns::Column& column = *data_.columns[key.columns()[i]];
-    if (!values[i].is_null() && !may_stand_for(values[i].type(), column.type()))
+    if (__builtin_expect(column.is_own(values[i]), 1)) continue;
+    if (!exact_value(values[i], column.type(), column.scale()).has_value())
       return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}, key {}, column {}: expected {}, found {} {}",
-                                data_.name(), key.name(), column.name(), to_string(column.type()),
-                                to_string(values[i].type()), shown(values[i])));
+                    fmt::format("key {}: {}", key.name(), column.misfit(values[i], column.type())));
+    is_copied = true;
   }
-  return {};
-}
-
-std::span<const Value> RowReader::normalise(TransactionContext& context, const KeyIndex& key,
-                                            std::span<const Value> values) const {
-  if (!key.needs_normalising()) return values;
+  wanted = values;
+  if (!is_copied) return {};
   context.scratch.values.clear();
   for (std::size_t i = 0; i < values.size(); ++i)
-    context.scratch.values.push_back(
-        columns::normalised(values[i], data_.columns[key.columns()[i]]->type()));
-  return context.scratch.values;
+    context.scratch.values.push_back(data_.columns[key.columns()[i]]->fitted(values[i]));
+  wanted = context.scratch.values;
+  return {};
 }
 
 Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
@@ -92,8 +92,8 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: find needs {} values, found {}", data_.name(),
                               key.name(), key.columns().size(), values.size()));
-  if (Status s = check_key_values(key, values); !s.ok()) return s;
-  const std::span<const Value> wanted = normalise(context, key, values);
+  std::span<const Value> wanted;
+  if (Status s = fit(context, key, values, wanted); !s.ok()) return s;
   if (!key.is_hashed(wanted)) {
     Result<Row> found = Status(StatusCode::kNotFound);
     walk_unhashed(key, wanted, context.visibility, [&](const Row& row) {
@@ -133,13 +133,14 @@ std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyInd
 void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
-  if (!key.needs_normalising()) {
-    key.entries().prefetch(key.hash_of(values));
-    return;
-  }
+  const std::size_t count = key.hashed_columns();
+  bool is_own = !key.needs_normalising();
+  for (std::size_t i = 0; i < count; ++i)
+    is_own = is_own && data_.columns[key.columns()[i]]->is_own(values[i]);
+  if (__builtin_expect(is_own, 1)) return key.entries().prefetch(key.hash_of(values.first(count)));
   std::array<Value, kKeyColumnsMax> wanted;
-  for (std::size_t i = 0; i < key.hashed_columns(); ++i)
-    wanted[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
+  for (std::size_t i = 0; i < count; ++i)
+    wanted[i] = data_.columns[key.columns()[i]]->fitted(values[i]);
   key.entries().prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
 }
 
@@ -157,10 +158,10 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
                   fmt::format("table {}, key {}: not ordered, so a look-up needs values for the {} "
                               "hashed columns, found {}",
                               data_.name(), key.name(), key.hashed_columns(), prefix.size()));
-  if (Status s = check_key_values(key, prefix); !s.ok()) return s;
+  std::span<const Value> normal;
+  if (Status s = fit(context, key, prefix, normal); !s.ok()) return s;
   // A local copy: the visitor may call find, which uses the context's scratch space.
   std::array<Value, kKeyColumnsMax> copy;
-  const std::span<const Value> normal = normalise(context, key, prefix);
   FLUGS_DCHECK(normal.size() == prefix.size());
   std::copy(normal.begin(), normal.end(), copy.begin());
   const std::span<const Value> wanted(copy.data(), prefix.size());
@@ -186,15 +187,15 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
   return is_whole ? Status() : key.entries().damage();
 }
 
-Status RowReader::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
-                                   std::vector<Value>& values) const {
+Status RowReader::fit_bound(TransactionContext& context, const KeyIndex& key, const KeyBound& bound,
+                            std::vector<Value>& values) const {
   if (bound.values.size() > key.columns().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: a bound has {} values for {} columns",
                               data_.name(), key.name(), bound.values.size(), key.columns().size()));
-  if (Status s = check_key_values(key, bound.values); !s.ok()) return s;
-  for (std::size_t i = 0; i < bound.values.size(); ++i)
-    values.push_back(columns::normalised(bound.values[i], data_.columns[key.columns()[i]]->type()));
+  std::span<const Value> wanted;
+  if (Status s = fit(context, key, bound.values, wanted); !s.ok()) return s;
+  values.assign(wanted.begin(), wanted.end());
   return {};
 }
 
@@ -206,8 +207,8 @@ Status RowReader::range(TransactionContext& context, std::size_t key_index, cons
                   fmt::format("table {}, key {}: not ordered", data_.name(), key.name()));
   std::vector<Value> low;
   std::vector<Value> high;
-  if (Status s = normalise_bounds(key, lower, low); !s.ok()) return s;
-  if (Status s = normalise_bounds(key, upper, high); !s.ok()) return s;
+  if (Status s = fit_bound(context, key, lower, low); !s.ok()) return s;
+  if (Status s = fit_bound(context, key, upper, high); !s.ok()) return s;
   // Without the index all rows are checked: a request to end the transaction must not wait for
   // that.
   constexpr std::uint32_t kRowsLookedAt = 1024;

@@ -76,10 +76,9 @@ class RowReader final {
                      FunctionRef<bool(const Row&)> visit) const;
   void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
                       const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
-  Status check_key_values(const KeyIndex& key, Values values) const;
-  Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
-  Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
-                          std::vector<Value>& values) const;
+  Status fit(TransactionContext& context, const KeyIndex& key, Values values, Values& wanted) const;
+  Status fit_bound(TransactionContext& context, const KeyIndex& key, const KeyBound& bound,
+                   std::vector<Value>& values) const;
 
   const TableData& data_;
   const IndexBuild& build_;

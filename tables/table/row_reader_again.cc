@@ -36,7 +36,7 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
     return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
   std::array<Value, kKeyColumnsMax> copy;
   for (std::size_t i = 0; i < prefix.size(); ++i)
-    copy[i] = columns::normalised(prefix[i], data_.columns[key.columns()[i]]->type());
+    copy[i] = data_.columns[key.columns()[i]]->fitted(prefix[i]);
   const std::span<const Value> wanted(copy.data(), prefix.size());
   if (!key.is_hashed(wanted)) {
     const std::uint32_t end = data_.rows.rows_end();
@@ -65,7 +65,7 @@ bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, cons
   const auto normalised = [&](const KeyBound& bound) {
     std::vector<Value> values(bound.values.begin(), bound.values.end());
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
+      values[i] = data_.columns[key.columns()[i]]->fitted(values[i]);
     return values;
   };
   const std::vector<Value> low = normalised(lower);
@@ -86,7 +86,7 @@ bool RowReader::is_same_scan(const Predicate& where, const ReadAgain& again) con
     if (is_same_row(row, again)) continue;
     if (!where.has_column) return false;
     const std::size_t column = where.column.value();
-    const Value wanted = columns::normalised(where.equals, data_.columns[column]->type());
+    const Value wanted = data_.columns[column]->fitted(where.equals);
     if (data_.rows.view(row).equals(*data_.columns[column], column, wanted)) return false;
   }
   return true;

@@ -39,7 +39,7 @@ Filter make_filter(const columns::ColumnArray& columns, const Predicate& where) 
   FLUGS_DCHECK(filter.column < columns.size());  // RowReader::scan has looked
   const columns::Column& column = *columns[filter.column];
   filter.edition = column.edition();
-  filter.value = columns::normalised(where.equals, column.type());
+  filter.value = column.fitted(where.equals);
   filter.match = Match::kValue;
   if (column.is_dictionary()) {
     filter.code = column.dictionary().find(filter.value);
@@ -57,6 +57,7 @@ void prepare_batch(ScanBatch& batch, const columns::ColumnArray& columns,
     ScanBatch::Column& out = batch.columns()[i];
     const columns::Column& column = *columns[wanted[i].value()];
     out.type = column.type();
+    out.scale = column.scale();
     if (column.is_text()) {
       out.strings.resize(rows);
     } else if (column.type() == Type::kDouble) {

@@ -34,9 +34,26 @@ RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
   FLUGS_DCHECK(context.is_writing);
 }
 
-Status RowWriter::check_values(const TableDefinition& now, std::span<const Value> values) const {
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (Status s = check_value(now, i, values[i]); !s.ok()) return s;
+// Checks the values of rows of `width` values each. If some stand for a column's values but are not
+// of its type, `values` refers to a copy with the column's values in their place from then on.
+Status RowWriter::fit_values(const TableDefinition& now, std::span<const Value>& values,
+                             std::size_t width) const {
+  const DefinedColumn* const columns = now.columns.data();
+  const Value* given = values.data();
+  const std::size_t count = values.size();
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (__builtin_expect(!columns[column].takes(given[i]), 0)) {
+      Value fitted = given[i];
+      if (Status s = fit_value(now, column, fitted); !s.ok()) return s;
+      if (values.data() != context_.scratch.numbered.data())
+        context_.scratch.numbered.assign(values.begin(), values.end());
+      context_.scratch.numbered[i] = fitted;
+      values = context_.scratch.numbered;
+      given = values.data();
+    }
+    if (++column == width) column = 0;
+  }
   return {};
 }
 
@@ -208,7 +225,7 @@ Result<RowId> RowWriter::insert(std::span<const ColumnValue> given) {
 Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values) {
   if (data_.constraints.any()) return insert_constrained(now, values);
   if (Status s = check_width(now, values.size()); !s.ok()) return s;
-  if (Status s = check_values(now, values); !s.ok()) return s;
+  if (Status s = fit_values(now, values, values.size()); !s.ok()) return s;
   return insert_row(values);
 }
 
@@ -309,7 +326,7 @@ bool RowWriter::is_giving_way(std::uint32_t row) const {
 }
 
 // A writer stores its tag and then looks for a lock; a locker does it the other way round
-// (DatabaseCore::lock_record). So at least one of the two sees the other.
+// (TransactionManager::lock_record). So at least one of the two sees the other.
 Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const {
   if (!context_.locks.is_others(table_.lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
@@ -332,12 +349,19 @@ void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes
     if (data_.keys[i]->entries().erases_by_hash()) dead.keep_hash(i, hashes[i]);
 }
 
-Status RowWriter::check_changes(const TableDefinition& now,
-                                std::span<const ColumnValue> changes) const {
-  for (const ColumnValue& change : changes) {
-    const std::size_t column = change.column.value();
-    if (__builtin_expect(!now.has_column(column), 0)) return data_.no_column(now, change.column);
-    if (Status s = check_value(now, column, change.value); !s.ok()) return s;
+// As fit_values; `fitted` keeps the copy.
+Status RowWriter::fit_changes(const TableDefinition& now, std::span<const ColumnValue>& changes,
+                              std::vector<ColumnValue>& fitted) const {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t column = changes[i].column.value();
+    if (__builtin_expect(!now.has_column(column), 0))
+      return data_.no_column(now, changes[i].column);
+    if (__builtin_expect(now.columns[column].takes(changes[i].value), 1)) continue;
+    Value value = changes[i].value;
+    if (Status s = fit_value(now, column, value); !s.ok()) return s;
+    if (fitted.empty()) fitted.assign(changes.begin(), changes.end());
+    fitted[i].value = value;
+    changes = fitted;
   }
   return {};
 }
@@ -469,7 +493,8 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   KeyMask kept = data_.keys.kept();
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
-  if (Status s = check_changes(now, changes); !s.ok()) return s;
+  std::vector<ColumnValue> fitted;
+  if (Status s = fit_changes(now, changes, fitted); !s.ok()) return s;
   const bool is_whole = data_.rows.view(row).is_in_group() ||
                         data_.rows.layout(row).editions() != data_.columns.editions();
   if (Status s = is_whole ? encode_whole_row(row, changes) : encode_changes(row, changes); !s.ok())

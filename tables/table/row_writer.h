@@ -52,13 +52,11 @@ class RowWriter final {
   Status check_width(const TableDefinition& now, std::size_t width) const;
   std::size_t width_of(const TableDefinition& now, std::span<const Value> values,
                        std::span<const RowId> ids) const noexcept;
-  Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
-    if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
-    return look_at_value(now, column, value);
-  }
-  Status look_at_value(const TableDefinition& now, std::size_t column, const Value& value) const;
-  Status check_values(const TableDefinition& now, std::span<const Value> values) const;
-  Status check_changes(const TableDefinition& now, std::span<const ColumnValue> changes) const;
+  Status fit_value(const TableDefinition& now, std::size_t column, Value& value) const;
+  Status fit_values(const TableDefinition& now, std::span<const Value>& values,
+                    std::size_t width) const;
+  Status fit_changes(const TableDefinition& now, std::span<const ColumnValue>& changes,
+                     std::vector<ColumnValue>& fitted) const;
   Status default_of(const TableDefinition& now, std::size_t column, Value& value) const;
   Status complete(const TableDefinition& now, std::span<const Value>& values,
                   std::size_t& width) const;

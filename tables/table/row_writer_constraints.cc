@@ -30,15 +30,18 @@ std::size_t RowWriter::width_of(const TableDefinition& now, std::span<const Valu
   return data_.takes_width(now, width) ? width : count;
 }
 
-// Checks a value that DefinedColumn::takes has refused.
-Status RowWriter::look_at_value(const TableDefinition& now, std::size_t column,
-                                const Value& value) const {
+// Checks a value that DefinedColumn::takes has refused, and makes it one of the column's type.
+Status RowWriter::fit_value(const TableDefinition& now, std::size_t column, Value& value) const {
   FLUGS_DCHECK(column < now.columns.size());
   const DefinedColumn& defined = now.columns[column];
-  if (!defined.is_dropped) return data_.columns[column]->check(value, defined.type);
-  if (value.is_null()) return {};
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}, column {} was dropped", data_.name(), column));
+  if (defined.is_dropped) {
+    if (value.is_null()) return {};
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, column {} was dropped", data_.name(), column));
+  }
+  if (Status s = data_.columns[column]->check(value, defined.type); !s.ok()) return s;
+  value = exact_value(value, defined.type, defined.scale).value_or(value);
+  return {};
 }
 
 // The value of a row in a column for which no value is given. An auto-increment column gets its
@@ -161,7 +164,7 @@ Result<RowId> RowWriter::insert_constrained(const TableDefinition& now,
   std::size_t width = values.size();
   if (Status s = complete(now, values, width); !s.ok()) return s;
   if (Status s = number_rows(now, values, width); !s.ok()) return s;
-  if (Status s = check_values(now, values); !s.ok()) return s;
+  if (Status s = fit_values(now, values, width); !s.ok()) return s;
   if (Status s = check_new_row(now, values); !s.ok()) return s;
   if (!data_.constraints.any_of(RowConstraints::kReferring)) return insert_row(values);
   const TransactionMark mark = context_.mark();
@@ -175,10 +178,9 @@ Status RowWriter::insert_constrained_rows(const TableDefinition& now, std::span<
                                           std::size_t width, std::span<RowId> ids) {
   if (Status s = complete(now, values, width); !s.ok()) return s;
   if (Status s = number_rows(now, values, width); !s.ok()) return s;
-  for (std::size_t i = 0; i < values.size(); i += width) {
-    if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
+  if (Status s = fit_values(now, values, width); !s.ok()) return s;
+  for (std::size_t i = 0; i < values.size(); i += width)
     if (Status s = check_new_row(now, values.subspan(i, width)); !s.ok()) return s;
-  }
   const TransactionMark mark = context_.mark();
   if (Status s = insert_checked_rows(values, width, ids); !s.ok()) return s;
   return data_.constraints.any_of(RowConstraints::kReferring) ? Cascade(context_, mark).finish()
@@ -189,7 +191,8 @@ Result<RowId> RowWriter::update_constrained(const TableDefinition& now, RowId ro
                                             std::span<const ColumnValue> changes) {
   if (!data_.rows.exists(row.value()) || !context_.visibility.sees(data_.rows.version(row.value())))
     return Status(StatusCode::kNotFound);
-  if (Status s = check_changes(now, changes); !s.ok()) return s;
+  std::vector<ColumnValue> fitted;
+  if (Status s = fit_changes(now, changes, fitted); !s.ok()) return s;
   if (Status s = check_changed_row(now, row.value(), changes); !s.ok()) return s;
   if (!data_.constraints.any_of(RowConstraints::kReferring | RowConstraints::kReferenced))
     return update_row(now, row, changes);
@@ -222,7 +225,8 @@ RowId RowWriter::newest_since(const TransactionMark& mark, RowId row) const noex
 
 Result<RowId> RowWriter::update_only(RowId row, std::span<const ColumnValue> changes) {
   return with_definition_of_now(data_, context_, [&](const TableDefinition& now) -> Result<RowId> {
-    if (Status s = check_changes(now, changes); !s.ok()) return s;
+    std::vector<ColumnValue> fitted;
+    if (Status s = fit_changes(now, changes, fitted); !s.ok()) return s;
     if (Status s = check_changed_row(now, row.value(), changes); !s.ok()) return s;
     return update_row(now, row, changes);
   });

@@ -133,8 +133,7 @@ Status RowWriter::insert_values(const TableDefinition& now, std::span<const Valu
   const std::size_t width = width_of(now, values, ids);
   if (Status s = check_shape(values, width, ids); !s.ok()) return s;
   if (data_.constraints.any()) return insert_constrained_rows(now, values, width, ids);
-  for (std::size_t i = 0; i < values.size(); i += width)
-    if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
+  if (Status s = fit_values(now, values, width); !s.ok()) return s;
   return insert_checked_rows(values, width, ids);
 }
 

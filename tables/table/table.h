@@ -67,6 +67,11 @@ class Table final {
   AutoIncrement* numbers() noexcept {
     return data_.constraints.any_of(RowConstraints::kNumbered) ? columns_.number_source() : nullptr;
   }
+  /// The auto-increment number in the values of a whole row; 0 without one.
+  std::int64_t number_of(std::span<const Value> row) noexcept {
+    const bool has_number = numbers() != nullptr && columns_.numbered_column() < row.size();
+    return __builtin_expect(has_number, 0) ? row[columns_.numbered_column()].raw() : 0;
+  }
   /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
   /// Called before a row is locked in RowLocks for the first time; seq_cst, like the lock itself.

@@ -21,7 +21,7 @@ namespace flugs::engine {
 namespace {
 
 Constant constant_of_type(const Constant& constant, Type type) {
-  return {columns::with_type(constant.value(), type), constant.scale()};
+  return columns::with_type(constant.value(), type);
 }
 
 /// The condition, with its constants for `column` as values of the type.

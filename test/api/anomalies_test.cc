@@ -54,19 +54,21 @@ class TwoRows {
   /// 0: the row is absent.
   std::int64_t read(const Transaction& t, std::int64_t id) const {
     const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
-    return row.ok() ? row->get_int64(kValueColumn) : 0;
+    return row.ok() ? row->get_unchecked<std::int64_t>(kValueColumn) : 0;
   }
   /// Ids of the rows whose value is a multiple of a number, by a scan and by the index over values.
   std::vector<std::int64_t> multiples(const Transaction& t, std::int64_t of) const {
     std::vector<std::int64_t> scanned;
     must(t.scan(table_, {kIdColumn, kValueColumn}, [&](const ScanBatch& batch) {
       for (std::size_t i = 0; i < batch.row_count(); ++i)
-        if (batch.integers(1)[i] % of == 0) scanned.push_back(batch.integers(0)[i]);
+        if (batch.column_unchecked<std::int64_t>(1)[i] % of == 0)
+          scanned.push_back(batch.column_unchecked<std::int64_t>(0)[i]);
       return true;
     }));
     std::vector<std::int64_t> walked;
     must(t.range({table_, 1}, {}, {}, [&](const Row& row) {
-      if (row.get_int64(kValueColumn) % of == 0) walked.push_back(row.get_int64(kIdColumn));
+      if (row.get_unchecked<std::int64_t>(kValueColumn) % of == 0)
+        walked.push_back(row.get_unchecked<std::int64_t>(kIdColumn));
       return true;
     }));
     std::sort(scanned.begin(), scanned.end());

@@ -40,7 +40,8 @@ struct Books {
     return t.add(primary, {Value::int64(id)}, kBookPages, Value::int64(1)).status();
   }
   std::int64_t pages(std::int64_t id) {
-    return must(must(database->begin()).find(primary, {Value::int64(id)})).get_int64(kBookPages);
+    return must(must(database->begin()).find(primary, {Value::int64(id)}))
+        .get_unchecked<std::int64_t>(kBookPages);
   }
   TransactionInfo info(TransactionId id) {
     for (const TransactionInfo& one : database->transactions())

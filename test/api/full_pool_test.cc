@@ -50,8 +50,9 @@ struct Full {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::set<std::int64_t> found;
     must(t.find_all({table, 0}, {}, [&](const Row& row) {
-      const std::int64_t id = row.get_int64(ColumnId(0));
-      if (row.get_string(ColumnId(1)).starts_with(std::to_string(id))) found.insert(id);
+      const std::int64_t id = row.get_unchecked<std::int64_t>(ColumnId(0));
+      if (row.get_unchecked<std::string_view>(ColumnId(1)).starts_with(std::to_string(id)))
+        found.insert(id);
       return true;
     }));
     CHECK((found == committed));

@@ -76,7 +76,8 @@ void check_is_ended(Accounts& accounts, Transaction& t) {
 TEST_CASE("a transaction without calls delays a merge, and ends with its next call") {
   Accounts accounts;
   Transaction reader = must(accounts.database->begin(AccessMode::kReadOnly));
-  CHECK(must(reader.find(accounts.key, {Value::int64(7)})).get_int64(kAccountAmount) == 7);
+  CHECK(must(reader.find(accounts.key, {Value::int64(7)}))
+            .get_unchecked<std::int64_t>(kAccountAmount) == 7);
   const Result<MergeReport> held_up = accounts.merge(milliseconds(5));
   REQUIRE(held_up.code() == StatusCode::kBusy);
   CHECK_THAT(std::string(held_up.status().message()),
@@ -170,7 +171,7 @@ TEST_CASE("a call from within another one does not end the transaction under it"
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
     CHECK(reader.find(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
     // The row is unchanged: the snapshot is still held.
-    CHECK(row.get_int64(kAccountAmount) == 0);
+    CHECK(row.get_unchecked<std::int64_t>(kAccountAmount) == 0);
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
     return true;
   });

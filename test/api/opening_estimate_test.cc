@@ -23,7 +23,8 @@ void fill(Database& database) {
   const TableId table = must(database.create_table(schema));
   Transaction t = must(database.begin());
   for (std::int64_t id = 0; id < kTowns; ++id)
-    must(t.insert(table, {Value::int64(id), Value::string("t" + std::to_string(id))}));
+    must(t.insert(table,
+                  {Value::int64(id), Value::string(std::string_view("t" + std::to_string(id)))}));
   must(t.commit());
   t = must(database.begin());
   for (std::int64_t id = 0; id < kTowns; id += 2)

@@ -48,11 +48,11 @@ struct Counters {
     static std::array<std::string, 64> codes;
     std::string& text = codes[static_cast<std::size_t>(id % 64)];
     text = code + std::to_string(id);
-    return {Value::int64(id),    Value::string(text), Value::int32(small),
-            Value::int64(large), Value::decimal(250), Value::string(note)};
+    return {Value::int64(id),    Value::string(text),       Value::int32(small),
+            Value::int64(large), Value::decimal_units(250), Value::string(note)};
   }
   Value held(const Transaction& t, std::int64_t id, ColumnId column) const {
-    return must(t.find(primary, {Value::int64(id)})).get(column);
+    return must(t.find(primary, {Value::int64(id)})).get_unchecked(column);
   }
   std::size_t rows(const Transaction& t) const {
     std::size_t count = 0;
@@ -75,13 +75,13 @@ TEST_CASE("add adds to integers and decimals, and sees its own sums", "[api]") {
         Value::int32(-1));
   CHECK(must(t.add(counters.by_code, {Value::string("c2")}, kLong, Value::int32(1))) ==
         Value::int64(101));
-  CHECK(must(t.add(counters.primary, {Value::int64(3)}, kMoney, Value::decimal(-251))) ==
-        Value::decimal(-1));
+  CHECK(must(t.add(counters.primary, {Value::int64(3)}, kMoney, Value::decimal_units(-251))) ==
+        Value::decimal_units(-1));
   must(t.commit());
   t = counters.begin();
   CHECK(counters.held(t, 1, kShort) == Value::int32(-1));
   CHECK(counters.held(t, 2, kLong) == Value::int64(101));
-  CHECK(counters.held(t, 3, kMoney) == Value::decimal(-1));
+  CHECK(counters.held(t, 3, kMoney) == Value::decimal_units(-1));
 }
 
 TEST_CASE("add refuses sums and arguments that do not fit, and names the column", "[api]") {
@@ -98,9 +98,10 @@ TEST_CASE("add refuses sums and arguments that do not fit, and names the column"
   refuses(1, kShort, Value::int32(kMost), StatusCode::kOverflow,
           "table counters, column short: 1 + 2147483647 does not fit int32");
   refuses(1, kLong, Value::int64(kMost64), StatusCode::kOverflow, "column long");
-  refuses(1, kMoney, Value::decimal(kMost64), StatusCode::kOverflow, "column money");
-  refuses(1, kMoney, Value::int64(1), StatusCode::kInvalidArgument, "expected decimal");
-  refuses(1, kShort, Value::int64(1), StatusCode::kInvalidArgument, "expected int32");
+  refuses(1, kMoney, Value::decimal_units(kMost64), StatusCode::kOverflow, "column money");
+  refuses(1, kMoney, Value::decimal("0.001"), StatusCode::kInvalidArgument,
+          "expected decimal of scale 2, found decimal 0.001 to add");
+  refuses(1, kShort, Value::real(1), StatusCode::kInvalidArgument, "expected int32");
   refuses(1, kShort, Value::null(), StatusCode::kInvalidArgument, "found NULL");
   refuses(1, kNote, Value::string("x"), StatusCode::kInvalidArgument, "found string");
   refuses(1, ColumnId(77), Value::int32(1), StatusCode::kInvalidArgument, "no column 77");
@@ -153,7 +154,8 @@ TEST_CASE("compare_and_set changes a row that is as expected, and no other", "[a
   CHECK(set(11, {}).code() == StatusCode::kNotFound);
   CHECK(set(4, {{ColumnId(9), Value::null()}}).code() == StatusCode::kInvalidArgument);
   CHECK_THAT(std::string(set(4, {{kShort, Value::string("4")}}).status().message()),
-             Catch::Contains("table counters, column short: expected int32 to compare with"));
+             Catch::Contains(
+                 "table counters, column short: expected int32, found string '4' to compare with"));
 }
 
 TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {

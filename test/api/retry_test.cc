@@ -34,7 +34,8 @@ struct Totals {
     return t.add(primary, {Value::int64(id)}, kTotal, Value::int64(1)).status();
   }
   std::int64_t total(std::int64_t id) {
-    return must(must(database->begin()).find(primary, {Value::int64(id)})).get_int64(kTotal);
+    return must(must(database->begin()).find(primary, {Value::int64(id)}))
+        .get_unchecked<std::int64_t>(kTotal);
   }
 };
 

@@ -34,8 +34,8 @@ struct Seats {
   explicit Seats(bool merges = false) {
     Transaction t = begin();
     for (std::int64_t id = 0; id < 8; ++id)
-      must(t.insert(table,
-                    {Value::int64(id), Value::int64(0), Value::string("s" + std::to_string(id))}));
+      must(t.insert(table, {Value::int64(id), Value::int64(0),
+                            Value::string(std::string_view("s" + std::to_string(id)))}));
     must(t.commit());
     if (!merges) return;
     MergeOptions options;
@@ -52,7 +52,7 @@ struct Seats {
     return t.add(primary, {Value::int64(id)}, kSeatGuest, Value::int64(1)).status();
   }
   std::int64_t guest(std::int64_t id) {
-    return must(begin().find(primary, {Value::int64(id)})).get_int64(kSeatGuest);
+    return must(begin().find(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSeatGuest);
   }
   std::uint64_t locked() { return database->statistics().rows_locked; }
   /// Returns when the transaction's call waits for a lock: it is in a call, and stays in it.
@@ -74,7 +74,7 @@ TEST_CASE("all transactions may read a locked row, only its owner may write it",
     Seats seats(merged);
     Transaction t = seats.begin();
     Transaction other = seats.begin();
-    CHECK(must(seats.lock(t, 1)).get_int64(kSeatGuest) == 0);
+    CHECK(must(seats.lock(t, 1)).get_unchecked<std::int64_t>(kSeatGuest) == 0);
     must(seats.lock(t, 1));  // once more
     CHECK(seats.locked() == 1);
     CHECK(other.find(seats.primary, {Value::int64(1)}).ok());
@@ -190,7 +190,7 @@ TEST_CASE("after waiting, the level decides: the newer version, or a conflict", 
         const bool anew = isolation == Isolation::kReadCommitted;
         CHECK(row.code() == (!changes || anew ? StatusCode::kOk : StatusCode::kConflict));
         if (!row.ok()) continue;
-        CHECK(row->get_int64(kSeatGuest) == (changes ? 1 : 0));
+        CHECK(row->get_unchecked<std::int64_t>(kSeatGuest) == (changes ? 1 : 0));
         must(seats.add(waiter, 5));
         must(waiter.commit());
         CHECK(seats.guest(5) == (changes ? 2 : 1));

@@ -41,8 +41,8 @@ std::vector<std::vector<Value>> values_by_type() {
       {V::real(-infinity()), V::real(-kMax<double>), V::real(-kMin<double>), V::real(0.0),
        V::real(std::numeric_limits<double>::denorm_min()), V::real(0.1), V::real(kMax<double>),
        V::real(infinity()), V::real(std::nan(""))},
-      {V::decimal(kMin<std::int64_t>), V::decimal(-1), V::decimal(0),
-       V::decimal(kMax<std::int64_t>)},
+      {V::decimal_units(kMin<std::int64_t>), V::decimal_units(-1), V::decimal_units(0),
+       V::decimal_units(kMax<std::int64_t>)},
       {V::date(kMin<std::int32_t>), V::date(0), V::date(kMax<std::int32_t>)},
       {V::timestamp(kMin<std::int64_t>), V::timestamp(-1), V::timestamp(kMax<std::int64_t>)},
       texts([](std::string_view v) { return Value::string(v); }),
@@ -65,7 +65,7 @@ void check_stored(Database& database, const std::vector<Value>& values) {
   const Transaction t = must(database.begin(AccessMode::kReadOnly));
   std::vector<Value> walked;
   must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-    walked.push_back(row.get(kValue));
+    walked.push_back(row.get_unchecked(kValue));
     return true;
   }));
   std::vector<Value> expected = values;
@@ -74,13 +74,13 @@ void check_stored(Database& database, const std::vector<Value>& values) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO(name << ": " << expected[i].to_string().substr(0, 40));
     const Row row = must(t.find({table, 1}, {expected[i]}));
-    CHECK(row.get(kValue) == expected[i]);
-    CHECK(row.is_null(kValue) == (i == 0));
+    CHECK(row.get_unchecked(kValue) == expected[i]);
+    CHECK(row.is_null_unchecked(kValue) == (i == 0));
     std::size_t found = 0;
     must(t.scan(table, std::vector<ColumnId>{kValue}, Predicate::equal(kValue, expected[i]),
                 [&](const ScanBatch& batch) {
                   for (std::size_t r = 0; r < batch.row_count(); ++r)
-                    found += batch.value(0, r) == expected[i] ? 1 : 100;
+                    found += batch.get_unchecked(0, r) == expected[i] ? 1 : 100;
                   return true;
                 }));
     CHECK(found == 1);
@@ -120,12 +120,12 @@ TEST_CASE("zeros of both signs are one value, and so are all NaNs", "[api]") {
   CHECK(t.insert(table, {Value::int64(3), Value::real(-std::nan("2"))}).code() ==
         StatusCode::kAlreadyExists);
   const Row zero = must(t.find({table, 1}, {Value::real(0.0)}));
-  CHECK(zero.get(kValue) == Value::real(0.0));
-  CHECK_FALSE(std::signbit(zero.get_double(kValue)));
+  CHECK(zero.get_unchecked(kValue) == Value::real(0.0));
+  CHECK_FALSE(std::signbit(zero.get_unchecked<double>(kValue)));
   CHECK(must(t.find({table, 1}, {Value::real(-0.0)})).id() == zero.id());
   const Row nan = must(t.find({table, 1}, {Value::real(-std::nan("3"))}));
-  CHECK(nan.get_int64(ColumnId(0)) == 2);
-  CHECK(std::isnan(nan.get_double(kValue)));
+  CHECK(nan.get_unchecked<std::int64_t>(ColumnId(0)) == 2);
+  CHECK(std::isnan(nan.get_unchecked<double>(kValue)));
   must(t.commit());
   must(database->verify());
 }
@@ -136,11 +136,11 @@ TEST_CASE("an int32 may stand for an int64 wherever a value is given", "[api]") 
   const TableId table = must(database->create_table(schema_of(Type::kInt64, encoding)));
   Transaction t = must(database->begin());
   RowId row = must(t.insert(table, {Value::int32(1), Value::int32(-5)}));
-  CHECK(must(t.read(table, row)).get(kValue) == Value::int64(-5));
+  CHECK(must(t.read(table, row)).get_unchecked(kValue) == Value::int64(-5));
   CHECK(must(t.find({table, 1}, {Value::int64(-5)})).id() == row);
   CHECK(t.insert(table, {Value::int64(2), Value::int64(-5)}).code() == StatusCode::kAlreadyExists);
   row = must(t.update(table, row, {{kValue, Value::int32(7)}}));
-  CHECK(must(t.find({table, 1}, {Value::int32(7)})).get(kValue) == Value::int64(7));
+  CHECK(must(t.find({table, 1}, {Value::int32(7)})).get_unchecked(kValue) == Value::int64(7));
   const std::vector<Value> many = {Value::int32(3), Value::int32(kMin<std::int32_t>)};
   must(t.insert_rows(table, many));
   std::size_t found = 0;
@@ -159,7 +159,7 @@ TEST_CASE("a string of ten megabytes is a value like any other", "[api]") {
   const auto check = [&] {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     const Row row = must(t.find({table, 1}, {Value::string(text)}));
-    CHECK((row.get_string(kValue) == text));  // without printing it
+    CHECK((row.get_unchecked<std::string_view>(kValue) == text));  // without printing it
     CHECK(t.find({table, 1}, {Value::string(std::string_view(text).substr(1))}).code() ==
           StatusCode::kNotFound);
   };

@@ -34,7 +34,8 @@ void load(Database& database) {
   for (std::int64_t first = 0; first < 200'000; first += 10'000) {
     Transaction t = must(database.begin());
     for (std::int64_t i = first; i < first + 10'000; ++i)
-      must(t.insert(table, {Value::int64(i), Value::string("word " + std::to_string(i % 5000))}));
+      must(t.insert(table, {Value::int64(i),
+                            Value::string(std::string_view("word " + std::to_string(i % 5000)))}));
     must(t.commit());
   }
 }

@@ -22,7 +22,7 @@ Json rows_of(const query::QueryResult& result) {
   for (std::size_t row = 0; row < result.row_count(); ++row) {
     Json cells = Json::array();
     for (std::size_t i = 0; i < result.columns().size(); ++i) {
-      const Value value = result.value(row, i);
+      const Value value = result.get_unchecked(row, i);
       if (value.is_null())
         cells.push_back(nullptr);
       else if (value.type() == Type::kString)

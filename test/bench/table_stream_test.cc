@@ -92,9 +92,15 @@ TableSchema all_types() {
 }
 
 std::vector<Value> row_of(std::int32_t i, const std::string& text) {
-  return {Value::boolean(i % 2 == 1), Value::int32(-i),        Value::int64(i * -5'000'000'000),
-          Value::real(i * 0.25),      Value::decimal(i * 100), Value::date(i),
-          Value::timestamp(i * 7),    Value::string(text),     Value::bytes("\0\n")};
+  return {Value::boolean(i % 2 == 1),
+          Value::int32(-i),
+          Value::int64(i * -5'000'000'000),
+          Value::real(i * 0.25),
+          Value::decimal_units(i * 100),
+          Value::date(i),
+          Value::timestamp(i * 7),
+          Value::string(text),
+          Value::bytes("\0\n")};
 }
 
 std::vector<std::string> names_of(const TableSchema& schema) {

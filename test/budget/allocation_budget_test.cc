@@ -60,7 +60,8 @@ struct Prepared {
   void read(std::int64_t id) {
     auto t = database->begin(AccessMode::kReadOnly);
     const auto row = t->find(primary, {Value::int64(id)});
-    if (!row.ok() || row->get_string(ColumnId{2}).empty() || row->get_int32(ColumnId{1}) != id % 10)
+    if (!row.ok() || row->get_unchecked<std::string_view>(ColumnId{2}).empty() ||
+        row->get_unchecked<std::int32_t>(ColumnId{1}) != id % 10)
       ++failures;
     if (t->find(primary, {Value::int64(-1)}).ok()) ++failures;
     if (!t->read(table, row->id()).ok()) ++failures;

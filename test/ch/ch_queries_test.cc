@@ -28,7 +28,7 @@ Rows rows_of(const QueryResult& result) {
   Rows rows(result.row_count());
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::size_t i = 0; i < result.columns().size(); ++i)
-      rows[row].push_back(cell_of(result.value(row, i)));
+      rows[row].push_back(cell_of(result.get_unchecked(row, i)));
   return rows;
 }
 
@@ -107,7 +107,7 @@ void add_idle_customers(SmallTpcc& tpcc, std::int32_t count) {
     const std::string phone = std::to_string(i % 10) + "000000000000000";
     const std::string state = {static_cast<char>('K' + i % 3), 'x'};
     values[bench::TpccColumns::kCustomer.value()] = Value::int32(100'000 + i);
-    values[bench::TpccColumns::kBalance.value()] = Value::decimal(100'000 * std::int64_t{i});
+    values[bench::TpccColumns::kBalance.value()] = Value::decimal_units(100'000 * std::int64_t{i});
     values[9] = Value::string(state);
     values[11] = Value::string(phone);
     must(transaction.insert(tpcc.tables.customer, std::span<const Value>(values)));
@@ -196,7 +196,7 @@ TEST_CASE("queries see their own transaction's writes and no others", "[ch]") {
       must(writer.remove(tpcc.tables.order_line, lines[i]));
     else
       must(writer.update(tpcc.tables.order_line, lines[i],
-                         {{bench::TpccColumns::kAmount, Value::decimal(777)}}));
+                         {{bench::TpccColumns::kAmount, Value::decimal_units(777)}}));
   }
   check_all(*tpcc.database, writer, tpcc.period);
   CHECK((rows_of(must(bench::ch_q6(tpcc.period).run(writer))) != revenue_before));

@@ -98,7 +98,7 @@ void SqliteCopy::copy_table(const Database& database, const Transaction& transac
   must(transaction.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
     for (std::size_t row = 0; row < batch.row_count(); ++row) {
       for (std::size_t i = 0; i < columns.size(); ++i)
-        bind(statement, static_cast<int>(i) + 1, batch.value(i, row));
+        bind(statement, static_cast<int>(i) + 1, batch.get_unchecked(i, row));
       is_good = is_good && sqlite3_step(statement) == SQLITE_DONE;
       sqlite3_reset(statement);
     }

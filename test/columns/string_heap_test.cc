@@ -51,10 +51,10 @@ TEST_CASE("long strings come back, and do not overlap after reopening", "[column
 
 TEST_CASE("a crash wastes at most the reservation", "[columns]") {
   TestColumn column(direct_string());
-  REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+  REQUIRE(column.encode(Value::string(std::string_view(text_of(1, 100)))).ok());
   for (int i = 0; i < 50; ++i) {
     REQUIRE(column.reopen().ok());
-    REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+    REQUIRE(column.encode(Value::string(std::string_view(text_of(1, 100)))).ok());
   }
   // 4 KB each time, and chunks that double.
   CHECK(column->bytes_in_pool() <= 2 * 51 * (4096 + 100));
@@ -65,7 +65,7 @@ TEST_CASE("a string larger than any chunk has a chunk of its own", "[columns]") 
   const std::string large = text_of(3, std::size_t{5} << 20);
   const auto cell = column.encode(Value::string(large));
   REQUIRE(cell.ok());
-  const auto small = column.encode(Value::string(text_of(4, 20)));
+  const auto small = column.encode(Value::string(std::string_view(text_of(4, 20))));
   REQUIRE(small.ok());
   REQUIRE(column.reopen().ok());
   CHECK(at(column, *cell) == large);
@@ -74,18 +74,18 @@ TEST_CASE("a string larger than any chunk has a chunk of its own", "[columns]") 
 
 TEST_CASE("a heap without space says so", "[columns]") {
   TestColumn column(direct_string(), std::size_t{128} << 10);
-  CHECK(column.encode(Value::string(std::string(std::size_t{1} << 20, 'x'))).code() ==
-        StatusCode::kOutOfSpace);
-  CHECK(column.encode(Value::string(text_of(4, 20))).ok());
+  CHECK(column.encode(Value::string(std::string_view(std::string(std::size_t{1} << 20, 'x'))))
+            .code() == StatusCode::kOutOfSpace);
+  CHECK(column.encode(Value::string(std::string_view(text_of(4, 20)))).ok());
   std::size_t stored = 0;
-  while (column.encode(Value::string(text_of(stored, 1000))).ok()) ++stored;
+  while (column.encode(Value::string(std::string_view(text_of(stored, 1000)))).ok()) ++stored;
   CHECK(stored > 20);
   CHECK(column.reopen().ok());
 }
 
 TEST_CASE("a damaged heap is reported", "[columns]") {
   TestColumn column(direct_string());
-  REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+  REQUIRE(column.encode(Value::string(std::string_view(text_of(1, 100)))).ok());
   columns::StringHeapLayout& heap = column.layout().heap;
   auto* chunk = column.pool().at(
       pmem::OffsetPtr<columns::StringHeapChunkLayout>{heap.chunks.inline_chunks[0]});

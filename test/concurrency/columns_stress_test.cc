@@ -129,9 +129,9 @@ class ChangingTable {
     std::int64_t sum = 0;
     const Status scanned = t->scan(table, {kTwice, last}, [&](const ScanBatch& batch) {
       for (std::size_t r = 0; r < batch.row_count(); ++r) {
-        sum += batch.value(0, r).raw();
-        complaint.expect(count < 3 || is_right(batch.value(1, r), count - 1),
-                         "scan: " + batch.value(1, r).to_string());
+        sum += batch.get_unchecked(0, r).raw();
+        complaint.expect(count < 3 || is_right(batch.get_unchecked(1, r), count - 1),
+                         "scan: " + batch.get_unchecked(1, r).to_string());
       }
       return true;
     });
@@ -148,9 +148,9 @@ class ChangingTable {
     }
     std::int64_t rows = 0;
     for (std::size_t r = 0; r < groups->row_count(); ++r) {
-      rows += groups->value(r, 1).as_int64();
-      complaint.expect(is_right(groups->value(r, 0), count - 1),
-                       "query: " + groups->value(r, 0).to_string());
+      rows += groups->get_unchecked(r, 1).as_int64();
+      complaint.expect(is_right(groups->get_unchecked(r, 0), count - 1),
+                       "query: " + groups->get_unchecked(r, 0).to_string());
     }
     complaint.expect(rows == kItems, "query: rows");
   }

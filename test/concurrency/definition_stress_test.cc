@@ -117,7 +117,10 @@ class AlteredWorld {
         if (Status s = t.remove(thing, found->id()); !s.ok()) return s;
         return random.chance(20) ? Status() : insert(t, random, n, at, names_added);
       case 2:
-        return t.update(thing, found->id(), {{kThingLabel, Value::string(label_of(n))}}).status();
+        return t
+            .update(thing, found->id(),
+                    {{kThingLabel, Value::string(std::string_view(label_of(n)))}})
+            .status();
       case 3:
         return t.update(thing, found->id(), {{kThingPlace, Value::int64(at)}}).status();
       case 4:
@@ -219,7 +222,7 @@ class AlteredWorld {
     schema.nullable = is_nullable(column);
     schema.encoding = column % 3 == 0 ? Encoding::kDictionary : Encoding::kDirect;
     if (is_text(column))
-      schema.default_value = Constant(Value::string(text_of(column, true)));
+      schema.default_value = Constant(Value::string(std::string_view(text_of(column, true))));
     else if (column % 4 == 3)
       schema.default_value = Constant(Value::int64(number_of(column, true)));
     else if (!is_nullable(column))

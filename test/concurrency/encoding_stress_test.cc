@@ -73,14 +73,16 @@ class GrowingTable {
                           .group_by({}, {sum("a"), sum("b"), count(), count_distinct("a")})
                           .run(*t);
     if (!complaint.expect(sums.ok(), "query: " + sums.status().to_string())) return;
-    const std::int64_t rows = sums->value(0, 2).raw();
-    complaint.expect(rows == 0 || sums->value(0, 0).raw() == -sums->value(0, 1).raw(), "sums");
-    complaint.expect(rows % kBatch == 0 && sums->value(0, 3).raw() == rows, "rows");
+    const std::int64_t rows = sums->get_unchecked(0, 2).raw();
+    complaint.expect(
+        rows == 0 || sums->get_unchecked(0, 0).raw() == -sums->get_unchecked(0, 1).raw(), "sums");
+    complaint.expect(rows % kBatch == 0 && sums->get_unchecked(0, 3).raw() == rows, "rows");
     const auto id = static_cast<std::int64_t>(random.between(0, kRowsOfWriter - 1));
     const auto row = t->find({table, 0}, {Value::int64(id)});
     if (!row.ok()) return;
-    complaint.expect(
-        row->get_int64(ColumnId(1)) == 3 * id && row->get_int32(ColumnId(2)) == -3 * id, "a row");
+    complaint.expect(row->get_unchecked<std::int64_t>(ColumnId(1)) == 3 * id &&
+                         row->get_unchecked<std::int32_t>(ColumnId(2)) == -3 * id,
+                     "a row");
     std::int64_t found = 0;
     const std::vector<Value> a = {Value::int64(3 * id)};
     complaint.expect(t->find_all({table, 1}, a,

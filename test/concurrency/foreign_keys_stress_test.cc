@@ -77,13 +77,13 @@ struct Families {
     if (!complaint.expect(t.ok(), t.status().to_string())) return;
     std::set<std::int64_t> ids;
     Status s = t->scan(parent, {kOwnId}, [&](const ScanBatch& batch) {
-      for (const std::int64_t id : batch.integers(0)) ids.insert(id);
+      for (const std::int64_t id : batch.column_unchecked<std::int64_t>(0)) ids.insert(id);
       return true;
     });
     complaint.expect(s.ok(), s.to_string());
     s = t->scan(child, {kReference}, [&](const ScanBatch& batch) {
       for (std::size_t i = 0; i < batch.row_count(); ++i) {
-        const Value of = batch.value(0, i);
+        const Value of = batch.get_unchecked(0, i);
         complaint.expect(of.is_null() || ids.contains(of.as_int64()),
                          "a row refers to parent " + of.to_string() + ", which is not there");
       }

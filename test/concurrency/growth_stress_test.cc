@@ -56,7 +56,8 @@ TEST_CASE("the same values from many threads get one ValueID each", "[engine][co
     must(database->verify());
     std::map<std::string, std::size_t> counts;
     must(must(database->begin()).scan(table, {ColumnId{1}}, [&](const ScanBatch& batch) {
-      for (const std::string_view text : batch.strings(0)) ++counts[std::string(text)];
+      for (const std::string_view text : batch.column_unchecked<std::string_view>(0))
+        ++counts[std::string(text)];
       return true;
     }));
     CHECK(counts.size() == kValues);
@@ -94,13 +95,15 @@ TEST_CASE("rows, cell widths and the pool grow under writers and readers", "[eng
       const std::int64_t id = (written[0].load() - 1) * 2;
       if (id >= 0 && id / 2 < least / 2) {
         const auto row = t->find({table, 0}, {Value::int64(0)});
-        complaint.expect(row.ok() && row->get_string(ColumnId{1}) == long_text(0), "row 0");
+        complaint.expect(
+            row.ok() && row->get_unchecked<std::string_view>(ColumnId{1}) == long_text(0), "row 0");
       }
       std::int64_t rows = 0;
       const Status status = t->scan(table, {ColumnId{0}, ColumnId{1}}, [&](const ScanBatch& batch) {
         for (std::size_t i = 0; i < batch.row_count(); ++i)
           complaint.expect(
-              batch.strings(1)[i] == long_text(static_cast<std::uint64_t>(batch.integers(0)[i])),
+              batch.column_unchecked<std::string_view>(1)[i] ==
+                  long_text(static_cast<std::uint64_t>(batch.column_unchecked<std::int64_t>(0)[i])),
               "a row is torn");
         rows += static_cast<std::int64_t>(batch.row_count());
         return true;
@@ -206,9 +209,9 @@ TEST_CASE("tables are dropped while readers and writers use them", "[engine]") {
       if (thread % 2 == 0) {
         const auto id = Value::int64(i % 50 * 10 + thread);
         const auto row = t->find({table, 0}, {id});
-        const auto changed =
-            row.ok() ? t->update(table, row->id(), {{ColumnId{1}, Value::string("x")}})
-                     : t->insert(table, {id, Value::string(long_text(7)), Value::int32(1)});
+        const Status changed =
+            row.ok() ? t->update(*row, {{ColumnId{1}, "x"}}).status()
+                     : t->insert(table, {id, std::string_view(long_text(7)), 1}).status();
         if (changed.ok()) complaint.expect(t->commit().ok(), "commit");
       } else {
         const Status status = t->scan(table, {ColumnId{0}}, [&](const ScanBatch& batch) {

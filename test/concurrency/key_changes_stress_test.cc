@@ -89,8 +89,10 @@ void compare_records(Records& records, KeyId by_value, KeyId by_text) {
   must(t.scan(records.table, {ColumnId(0), ColumnId(1)}, [&](const ScanBatch& batch) {
     for (std::size_t r = 0; r < batch.row_count(); ++r) {
       ++rows;
-      if (batch.value(1, r).is_null()) continue;
-      CHECK(values.emplace(batch.value(1, r).as_int64(), batch.value(0, r).as_int64()).second);
+      if (batch.get_unchecked(1, r).is_null()) continue;
+      CHECK(
+          values.emplace(batch.get_unchecked(1, r).as_int64(), batch.get_unchecked(0, r).as_int64())
+              .second);
     }
     return true;
   }));
@@ -98,7 +100,7 @@ void compare_records(Records& records, KeyId by_value, KeyId by_text) {
     const Result<Row> found = t.find(by_value, {Value::int64(value)});
     INFO(value << ": " << found.status().to_string());
     REQUIRE(found.ok());
-    CHECK(found->get_int64(ColumnId(0)) == id);
+    CHECK(found->get_unchecked<std::int64_t>(ColumnId(0)) == id);
   }
   std::size_t walked = 0;
   must(t.range(by_text, {}, {}, [&](const Row&) {

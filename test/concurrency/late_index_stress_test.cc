@@ -85,7 +85,7 @@ void read_late(Library& library, std::uint64_t seed, const std::atomic<bool>& st
     Status s =
         t.ok() ? t->scan(library.log, columns, Predicate::equal(ColumnId(0), Value::string(word)),
                          [&](const ScanBatch& batch) {
-                           for (const std::int64_t number : batch.integers(0))
+                           for (const std::int64_t number : batch.column_unchecked<std::int64_t>(0))
                              found += number == id ? 1 : 0;
                            return true;
                          })

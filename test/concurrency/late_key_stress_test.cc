@@ -63,7 +63,7 @@ Result<Row> find_coat(const Cloakroom& room, const Transaction& t, std::int32_t 
 Status handle_coat(const Cloakroom& room, Transaction& t, Random& random, std::int32_t pair) {
   const Result<Row> row = find_coat(room, t, pair);
   if (!row.ok()) return row.status();
-  const auto hook = static_cast<std::int32_t>(row->get(ColumnId(0)).raw());
+  const auto hook = static_cast<std::int32_t>(row->get_unchecked(ColumnId(0)).raw());
   const std::int32_t other = hook ^ 1;
   std::string coat;
   switch (random.below(5)) {
@@ -126,7 +126,7 @@ void look_for_coats(Cloakroom& room, std::uint64_t seed, const std::atomic<bool>
       const std::string coat = fmt::format("the coat of pair {}", pair);
       const Result<Row> by_coat = t->find({room.table, 1}, {Value::string(coat)});
       complaint.expect(
-          found == 1 && by_coat.ok() && by_coat->get(ColumnId(0)).raw() / 2 == pair,
+          found == 1 && by_coat.ok() && by_coat->get_unchecked(ColumnId(0)).raw() / 2 == pair,
           fmt::format("pair {}: {} coats; by coat: {}", pair, found, by_coat.status().to_string()));
     }
   }

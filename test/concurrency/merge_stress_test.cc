@@ -49,8 +49,9 @@ class MergedBank {
     const std::string memo = memo_of(amount, 'm');
     const std::string note = memo_of(amount, 'n');
     return t
-        .insert(table, {Value::int64(id), Value::int64(amount), Value::string(text_of(id)),
-                        Value::string(memo), Value::string(note)})
+        .insert(table, {Value::int64(id), Value::int64(amount),
+                        Value::string(std::string_view(text_of(id))), Value::string(memo),
+                        Value::string(note)})
         .status();
   }
   Status set(Transaction& t, const Row& row, std::int64_t amount) const {
@@ -83,12 +84,14 @@ class MergedBank {
     const auto to = find(*t, to_id);
     if (is_ended(from.code()) || is_ended(to.code())) return;
     if (!complaint.expect(from.ok() && to.ok(), "an account is not there")) return;
-    const std::int64_t less = from->get_int64(kMergedAmount) - 1;
-    const std::int64_t more = to->get_int64(kMergedAmount) + 1;
-    complaint.expect(from->get_string(kText) == text_of(from_id), "another account's text");
-    complaint.expect(from->get_string(kMemo) == memo_of(less + 1, 'm') &&
-                         from->get_string(kMergedNote) == memo_of(less + 1, 'n'),
-                     "another amount's texts");
+    const std::int64_t less = from->get_unchecked<std::int64_t>(kMergedAmount) - 1;
+    const std::int64_t more = to->get_unchecked<std::int64_t>(kMergedAmount) + 1;
+    complaint.expect(from->get_unchecked<std::string_view>(kText) == text_of(from_id),
+                     "another account's text");
+    complaint.expect(
+        from->get_unchecked<std::string_view>(kMemo) == memo_of(less + 1, 'm') &&
+            from->get_unchecked<std::string_view>(kMergedNote) == memo_of(less + 1, 'n'),
+        "another amount's texts");
     bool done = set(*t, *to, more).ok();
     if (done && random.between(0, 7) == 0)
       done = t->remove(table, from->id()).ok() && insert(*t, from_id, less).ok();
@@ -108,9 +111,10 @@ class MergedBank {
     bool has_memos = true;
     const Status scanned = t->scan(table, {kMergedAmount, kMemo}, [&](const ScanBatch& batch) {
       count += batch.row_count();
-      for (const std::int64_t amount : batch.integers(0)) sum += amount;
+      for (const std::int64_t amount : batch.column_unchecked<std::int64_t>(0)) sum += amount;
       for (std::size_t r = 0; r < batch.row_count(); ++r)
-        has_memos &= batch.value(1, r).as_string() == memo_of(batch.integers(0)[r], 'm');
+        has_memos &= batch.get_unchecked(1, r).as_string() ==
+                     memo_of(batch.column_unchecked<std::int64_t>(0)[r], 'm');
       return true;
     });
     complaint.expect(has_memos, "a scan saw another amount's text");
@@ -123,8 +127,8 @@ class MergedBank {
     bool is_ascending = true;
     const Status walked = t->range({table, 1}, {}, {}, [&](const Row& row) {
       ++ranged;
-      is_ascending = is_ascending && row.get_int64(kMergedAmount) >= last;
-      last = row.get_int64(kMergedAmount);
+      is_ascending = is_ascending && row.get_unchecked<std::int64_t>(kMergedAmount) >= last;
+      last = row.get_unchecked<std::int64_t>(kMergedAmount);
       return true;
     });
     if (is_ended(walked.code())) return;
@@ -144,7 +148,7 @@ class MergedBank {
                               .run(t);
       if (is_ended(result.code())) return false;
       if (!complaint.expect(result.ok(), "query: " + result.status().to_string())) return true;
-      const auto number = [&](std::size_t i) { return result->value(0, i).as_int64(); };
+      const auto number = [&](std::size_t i) { return result->get_unchecked(0, i).as_int64(); };
       complaint.expect(number(0) == 100 * kAccounts && number(1) == kAccounts,
                        "a query saw another sum");
       complaint.expect(number(2) == 0 && number(3) == kAccounts - 1, "a query saw other accounts");

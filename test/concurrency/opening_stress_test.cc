@@ -41,7 +41,7 @@ struct ManyTables {
   void insert(TableId table, std::int64_t first) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     for (std::int64_t id = first; id < first + kRows; ++id)
-      must(t.insert(table, {Value::int64(id), Value::string(text_of(id)),
+      must(t.insert(table, {Value::int64(id), Value::string(std::string_view(text_of(id))),
                             Value::int32(static_cast<std::int32_t>(id % 7))}));
     must(t.commit());
   }
@@ -51,7 +51,7 @@ struct ManyTables {
     int wrong = 0;
     for (std::int64_t id = 0; id < end; ++id) {
       const Result<Row> row = t.find({table, 0}, {Value::int64(id)});
-      if (!row.ok() || row->get_string(ColumnId(1)) != text_of(id)) ++wrong;
+      if (!row.ok() || row->get_unchecked<std::string_view>(ColumnId(1)) != text_of(id)) ++wrong;
     }
     must(t.commit());
     return wrong;

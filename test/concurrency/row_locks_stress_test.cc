@@ -43,7 +43,7 @@ struct Tills {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < kTills; ++i)
-      total += must(t.find(id, {Value::int64(i)})).get_int64(kTillCoins);
+      total += must(t.find(id, {Value::int64(i)})).get_unchecked<std::int64_t>(kTillCoins);
     return total;
   }
 };
@@ -104,7 +104,7 @@ TEST_CASE("a transaction that locks its rows before writing never needs a retry"
              at += 1 + static_cast<std::int64_t>(random.below(2))) {
           const Result<Row> row = t->find_for_update(tills.id, {Value::int64(at)}, kLong);
           if (!complaint.expect(row.ok(), "lock: " + row.status().to_string())) break;
-          const std::int64_t coins = row->get_int64(kTillCoins);
+          const std::int64_t coins = row->get_unchecked<std::int64_t>(kTillCoins);
           if (random.chance(20)) std::this_thread::yield();
           const Status s =
               t->update(tills.table, row->id(), {{kTillCoins, Value::int64(coins + 1)}}).status();

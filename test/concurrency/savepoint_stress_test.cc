@@ -45,7 +45,7 @@ struct Purses {
     for (const auto& [which, change] : {std::pair(from, -amount), std::pair(to, amount)}) {
       const Result<Row> row = t.find(id, {Value::int64(which)});
       if (!row.ok()) return false;
-      const Value now = Value::int64(row->get_int64(kPurseCoins) + change);
+      const Value now = Value::int64(row->get_unchecked<std::int64_t>(kPurseCoins) + change);
       if (!t.update(table, row->id(), {{kPurseCoins, now}}).ok()) return false;
     }
     return true;
@@ -55,7 +55,7 @@ struct Purses {
     const Result<Row> row = t.find(id, {Value::int64(which)});
     if (!row.ok()) return false;
     if (!anew) return t.update(table, row->id(), {{kPurseHolder, Value::int64(to)}}).ok();
-    const std::int64_t held = row->get_int64(kPurseCoins);
+    const std::int64_t held = row->get_unchecked<std::int64_t>(kPurseCoins);
     return t.remove(table, row->id()).ok() &&
            t.insert(table, {Value::int64(which), Value::int64(to), Value::int64(held)}).ok();
   }
@@ -66,9 +66,11 @@ struct Purses {
     std::int64_t by_key = 0;
     const Status walked = t.range(coins, {}, {}, [&](const Row& row) {
       ++rows;
-      sum += row.get_int64(kPurseCoins);
-      const Result<Row> held = t.find(holder, {Value::int64(row.get_int64(kPurseHolder))});
-      const Result<Row> found = t.find(id, {Value::int64(row.get_int64(kPurseId))});
+      sum += row.get_unchecked<std::int64_t>(kPurseCoins);
+      const Result<Row> held =
+          t.find(holder, {Value::int64(row.get_unchecked<std::int64_t>(kPurseHolder))});
+      const Result<Row> found =
+          t.find(id, {Value::int64(row.get_unchecked<std::int64_t>(kPurseId))});
       by_key += held.ok() && found.ok() && held->id() == row.id() && found->id() == row.id();
       return true;
     });

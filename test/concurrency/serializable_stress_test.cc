@@ -81,9 +81,10 @@ TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]"
     const Result<Row> b = t.find(hospital.doctor, {Value::int64(first + 1)});
     if (!complaint.expect(a.ok() && b.ok(), "both are there")) return;
     const Row& own = mine == first ? *a : *b;
-    const bool both = a->get_int64(kOnCall) + b->get_int64(kOnCall) == 2;
-    const std::int64_t wanted = own.get_int64(kOnCall) == 0 ? 1 : (both ? 0 : 1);
-    if (wanted == own.get_int64(kOnCall)) return;
+    const bool both =
+        a->get_unchecked<std::int64_t>(kOnCall) + b->get_unchecked<std::int64_t>(kOnCall) == 2;
+    const std::int64_t wanted = own.get_unchecked<std::int64_t>(kOnCall) == 0 ? 1 : (both ? 0 : 1);
+    if (wanted == own.get_unchecked<std::int64_t>(kOnCall)) return;
     std::this_thread::yield();  // now another thread reads what is about to change
     if (!t.update(hospital.table, own.id(), {{kOnCall, Value::int64(wanted)}}).ok()) return;
     const Status done = t.commit();
@@ -96,7 +97,7 @@ TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]"
       std::int64_t on_call = 0;
       for (std::int64_t d = i * 2; d < i * 2 + 2; ++d)
         if (const Result<Row> row = t.find(hospital.doctor, {Value::int64(d)}); row.ok())
-          on_call += row->get_int64(kOnCall);
+          on_call += row->get_unchecked<std::int64_t>(kOnCall);
       complaint.expect(on_call >= 1, "somebody is on call");
     }
   };

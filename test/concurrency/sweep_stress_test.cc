@@ -37,8 +37,8 @@ struct Meadow {
   std::int64_t sum(const Transaction& t) const {
     std::int64_t total = 0;
     const Status scanned = t.scan(table, {ColumnId(0), ColumnId(1)}, [&](const ScanBatch& batch) {
-      for (const std::int64_t id : batch.integers(0)) total += id;
-      for (const std::int64_t count : batch.integers(1)) total += count << 20;
+      for (const std::int64_t id : batch.column_unchecked<std::int64_t>(0)) total += id;
+      for (const std::int64_t count : batch.column_unchecked<std::int64_t>(1)) total += count << 20;
       return true;
     });
     return scanned.ok() ? total : -1;
@@ -68,7 +68,7 @@ class Gardener {
         REQUIRE(row.code() == StatusCode::kNotFound);
       } else {
         REQUIRE(row.ok());
-        REQUIRE(row->get_int64(ColumnId(1)) == counts_[place]);
+        REQUIRE(row->get_unchecked<std::int64_t>(ColumnId(1)) == counts_[place]);
       }
     }
   }

@@ -40,7 +40,7 @@ struct Bank {
   bool add(Transaction& t, std::int64_t id, std::int64_t difference) const {
     const Result<Row> row = t.find(primary, {Value::int64(id)});
     if (!row.ok()) return false;
-    const std::int64_t amount = row->get_int64(kAmount) + difference;
+    const std::int64_t amount = row->get_unchecked<std::int64_t>(kAmount) + difference;
     return t.update(table, row->id(), {{kAmount, Value::int64(amount)}}).ok();
   }
   /// Sum of all amounts by a scan, and the number of rows.
@@ -48,7 +48,7 @@ struct Bank {
     std::int64_t total = 0;
     rows = 0;
     const Status scanned = t.scan(table, {kAmount}, [&](const ScanBatch& batch) {
-      for (const std::int64_t amount : batch.integers(0)) total += amount;
+      for (const std::int64_t amount : batch.column_unchecked<std::int64_t>(0)) total += amount;
       rows += batch.row_count();
       return true;
     });
@@ -98,12 +98,13 @@ TEST_CASE("money is neither made nor lost in any snapshot", "[engine]") {
         std::int64_t found = 0;
         for (std::int64_t id = 0; id < kAccounts; ++id) {
           const auto row = t->find(bank.primary, {Value::int64(id)});
-          if (complaint.expect(row.ok(), "an account is missing")) found += row->get_int64(kAmount);
+          if (complaint.expect(row.ok(), "an account is missing"))
+            found += row->get_unchecked<std::int64_t>(kAmount);
         }
         complaint.expect(found == kTotal, "find: sum " + std::to_string(found));
         std::int64_t walked = 0;
         const Status status = t->find_all(bank.by_amount, {}, [&](const Row& row) {
-          walked += row.get_int64(kAmount);
+          walked += row.get_unchecked<std::int64_t>(kAmount);
           return true;
         });
         complaint.expect(status.ok() && walked == kTotal, "walk: " + std::to_string(walked));
@@ -246,7 +247,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
     wrong += bank.sum(t, rows) == kAccounts * amount && rows == kAccounts ? 0 : 1;
     for (std::int64_t id = 0; id < kAccounts; ++id) {
       const auto row = t.find(bank.primary, {Value::int64(id)});
-      wrong += row.ok() && row->get_int64(kAmount) == amount ? 0 : 1;
+      wrong += row.ok() && row->get_unchecked<std::int64_t>(kAmount) == amount ? 0 : 1;
     }
   };
   while (writing.load() != 0) {
@@ -291,14 +292,15 @@ TEST_CASE("short snapshots stay as they were while rows are recycled under them"
       complaint.expect(bank.sum(*t, rows) == kAccounts * 100 && rows == kAccounts, "a scan");
       std::int64_t walked = 0;
       const Status status = t->find_all(bank.by_amount, {}, [&](const Row& row) {
-        walked += row.get_int64(kAmount);
+        walked += row.get_unchecked<std::int64_t>(kAmount);
         return true;
       });
       complaint.expect(status.ok() && walked == kAccounts * 100, "a walk");
       std::int64_t found = 0;
       for (std::int64_t id = 0; id < kAccounts; ++id) {
         const auto row = t->find(bank.primary, {Value::int64(id)});
-        if (complaint.expect(row.ok(), "a row is missing")) found += row->get_int64(kAmount);
+        if (complaint.expect(row.ok(), "a row is missing"))
+          found += row->get_unchecked<std::int64_t>(kAmount);
       }
       complaint.expect(found == kAccounts * 100, "finds");
     }
@@ -344,7 +346,8 @@ TEST_CASE("a snapshot that sees a commit sees all commits acknowledged before it
       const auto behind = t->find(bank.primary, {Value::int64(1)});
       const auto ahead = t->find(bank.primary, {Value::int64(0)});
       if (complaint.expect(behind.ok() && ahead.ok(), "a counter is missing"))
-        complaint.expect(behind->get_int64(kAmount) <= ahead->get_int64(kAmount),
+        complaint.expect(behind->get_unchecked<std::int64_t>(kAmount) <=
+                             ahead->get_unchecked<std::int64_t>(kAmount),
                          "the follower is ahead of the leader");
     }
   };
@@ -378,7 +381,8 @@ TEST_CASE("aborts do not mislead a reader of a chain of versions", "[engine]") {
       for (std::int64_t id = 0; id < 4; ++id) {
         const auto row = t->find(bank.primary, {Value::int64(id)});
         if (complaint.expect(row.ok(), "a row is missing"))
-          complaint.expect(row->get_int64(kAmount) == 100, "an aborted change is seen");
+          complaint.expect(row->get_unchecked<std::int64_t>(kAmount) == 100,
+                           "an aborted change is seen");
       }
     }
   };

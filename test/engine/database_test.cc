@@ -18,8 +18,9 @@ TableSchema schema_of(const std::string& name) {
 void fill(Database& database, TableId table, std::int64_t rows) {
   Transaction t = must(database.begin());
   for (std::int64_t i = 0; i < rows; ++i)
-    must(t.insert(
-        table, {Value::int64(i), Value::string("a text longer than a cell " + std::to_string(i))}));
+    must(t.insert(table,
+                  {Value::int64(i), Value::string(std::string_view("a text longer than a cell " +
+                                                                   std::to_string(i)))}));
   must(t.commit());
 }
 

@@ -43,7 +43,7 @@ struct Savings {
   }
   void insert(Transaction& t, std::int64_t id, std::int64_t group, std::int64_t amount) const {
     must(t.insert(table, {Value::int64(id), Value::int64(group), Value::int64(amount),
-                          Value::string(name_of(id))}));
+                          Value::string(std::string_view(name_of(id)))}));
   }
   void add(std::int64_t id, std::int64_t group, std::int64_t amount) {
     Transaction t = begin(Isolation::kSnapshot);
@@ -58,7 +58,7 @@ struct Savings {
     must(t.remove(table, must(t.find(primary, {Value::int64(id)})).id()));
   }
   std::int64_t amount(const Transaction& t, std::int64_t id) const {
-    return must(t.find(primary, {Value::int64(id)})).get_int64(kSavings);
+    return must(t.find(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSavings);
   }
   /// Whether a transaction may commit that calls `read` and then writes rows that no other one
   /// touches, when another transaction commits `change` in between.
@@ -230,7 +230,7 @@ TEST_CASE("serializable: a refusal because of a taken key counts as a read", "[e
   Savings accounts;
   const auto refused = [&](Transaction& t) {
     CHECK(t.insert(accounts.table, {Value::int64(900), Value::int64(0), Value::int64(0),
-                                    Value::string(Savings::name_of(5))})
+                                    std::string_view(Savings::name_of(5))})
               .code() == StatusCode::kAlreadyExists);
   };
   CHECK(accounts.read_then(refused, [&](Transaction& t) { accounts.remove(t, 5); }) ==
@@ -296,7 +296,7 @@ TEST_CASE("read committed: each call reads what was committed when it began", "[
   Savings accounts;
   Transaction t = accounts.begin(Isolation::kReadCommitted);
   const Row before = must(t.find(accounts.primary, {Value::int64(1)}));
-  CHECK(before.get_int64(kSavings) == 100);
+  CHECK(before.get_unchecked<std::int64_t>(kSavings) == 100);
   Transaction other = accounts.begin(Isolation::kSnapshot);
   accounts.set(other, 1, kSavings, 7);
   CHECK(accounts.amount(t, 1) == 100);  // not committed

@@ -70,7 +70,7 @@ class Ledger {
     const std::vector<ColumnId> columns{kBalance};
     must(t.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
       count += static_cast<std::int64_t>(batch.row_count());
-      for (const std::int64_t amount : batch.integers(0)) sum += amount;
+      for (const std::int64_t amount : batch.column_unchecked<std::int64_t>(0)) sum += amount;
       return true;
     }));
     CHECK(count == rows);

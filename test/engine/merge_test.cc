@@ -56,7 +56,7 @@ class Shop {
       const Expected e = expected_of(id);
       const std::string note = note_of(id);
       must(t.insert(table, {Value::int32(static_cast<std::int32_t>(id)), Value::int64(e.code),
-                            Value::string(e.text), Value::decimal(e.amount),
+                            Value::string(e.text), Value::decimal_units(e.amount),
                             note.empty() ? Value::null() : Value::bytes(note)}));
       rows[id] = e;
     }
@@ -68,7 +68,7 @@ class Shop {
   void update(std::int64_t id, std::int64_t code, std::int64_t amount) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     must(t.update(table, row_of(t, id),
-                  {{kShopCode, Value::int64(code)}, {kAmount, Value::decimal(amount)}}));
+                  {{kShopCode, Value::int64(code)}, {kAmount, Value::decimal_units(amount)}}));
     must(t.commit());
     rows[id].code = code;
     rows[id].amount = amount;
@@ -86,10 +86,11 @@ class Shop {
     std::size_t wrong = 0;
     for (const auto& [id, e] : wanted) {
       const auto row = t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
-      const bool right = row.ok() && row->get_int64(kShopCode) == e.code &&
-                         row->get_string(kLabel) == e.text && row->get_int64(kAmount) == e.amount &&
-                         row->get_string(kNote) == note_of(id) &&
-                         row->is_null(kNote) == note_of(id).empty();
+      const bool right = row.ok() && row->get_unchecked<std::int64_t>(kShopCode) == e.code &&
+                         row->get_unchecked<std::string_view>(kLabel) == e.text &&
+                         row->get_unchecked<std::int64_t>(kAmount) == e.amount &&
+                         row->get_unchecked<std::string_view>(kNote) == note_of(id) &&
+                         row->is_null_unchecked(kNote) == note_of(id).empty();
       wrong += right ? 0 : 1;
     }
     CHECK(wrong == 0);
@@ -99,7 +100,7 @@ class Shop {
     const std::vector<ColumnId> columns{kItem, kAmount};
     must(t.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
       scanned += batch.row_count();
-      for (const std::int64_t amount : batch.integers(1)) sum += amount;
+      for (const std::int64_t amount : batch.column_unchecked<std::int64_t>(1)) sum += amount;
       return true;
     }));
     for (const auto& [id, e] : wanted) expected_sum += e.amount;
@@ -177,7 +178,7 @@ TEST_CASE("a key of a merged row is taken, and free when the row is deleted", "[
   shop.merge();
   Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
   const std::vector<Value> row{Value::int32(5), Value::int64(0), Value::string(""),
-                               Value::decimal(0), Value::null()};
+                               Value::decimal_units(0), Value::null()};
   CHECK(t.insert(shop.table, row).code() == StatusCode::kAlreadyExists);
   must(t.remove(shop.table, shop.row_of(t, 5)));
   Transaction other = must(shop.database->begin(AccessMode::kReadWrite));

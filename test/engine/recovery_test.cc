@@ -27,8 +27,9 @@ struct OrderedShop {
   void insert(std::int64_t first, std::int64_t end) {
     Transaction t = begin();
     for (std::int64_t i = first; i < end; ++i)
-      must(t.insert(table, {Value::int64(i), Value::string("good number " + std::to_string(i)),
-                            Value::decimal(i % 50), Value::string("short")}));
+      must(t.insert(table, {Value::int64(i),
+                            Value::string(std::string_view("good number " + std::to_string(i))),
+                            Value::decimal_units(i % 50), Value::string("short")}));
     last = must(t.find({table, 0}, {Value::int64(end - 1)})).id().value();
     must(t.commit());
   }

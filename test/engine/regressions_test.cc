@@ -51,8 +51,8 @@ TEST_CASE("values of an aborted transaction do not hold up the durable prefix", 
   {
     Transaction t = must(database->begin());
     for (std::int64_t id = 0; id < 1000; ++id)
-      must(t.insert(table,
-                    {Value::int64(id), Value::string("never committed " + std::to_string(id))}));
+      must(t.insert(table, {Value::int64(id), Value::string(std::string_view(
+                                                  "never committed " + std::to_string(id)))}));
   }
   for (std::int64_t id = 0; id < 10; ++id) lines_of_insert(*database, table, id);
   const std::uint64_t lines = lines_of_insert(*database, table, 10);
@@ -69,8 +69,8 @@ TEST_CASE("NULL and the empty text are different values", "[engine]") {
   Transaction t = must(database->begin());
   must(t.insert(table, {Value::int64(1), Value::null()}));
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));
-  CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null(ColumnId(1)));
-  CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null(ColumnId(1)));
+  CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null_unchecked(ColumnId(1)));
+  CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null_unchecked(ColumnId(1)));
   CHECK(t.find({table, 0}, {Value::null()}).code() == StatusCode::kNotFound);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a row without room for its text takes no key", "[engine]") {
   Transaction t = must(database->begin(AccessMode::kReadOnly));
   int rows = 0;
   must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-    CHECK(row.get_string(ColumnId(1)) == "a text of more than 15 bytes");
+    CHECK(row.get_unchecked<std::string_view>(ColumnId(1)) == "a text of more than 15 bytes");
     return ++rows != 0;
   }));
   CHECK(rows == 3);
@@ -230,13 +230,13 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
     const KeyId ab = must(database->find_key(table, "ab"));
     std::int64_t found = 0;
     must(reader.find_all(ab, {Value::null()}, [&](const Row& row) {
-      found += row.is_null(ColumnId(1)) ? 1 : 0;
+      found += row.is_null_unchecked(ColumnId(1)) ? 1 : 0;
       return true;
     }));
     CHECK(found == with_null);
-    CHECK(must(reader.find(ab, {Value::null(), Value::null()})).is_null(ColumnId(2)));
+    CHECK(must(reader.find(ab, {Value::null(), Value::null()})).is_null_unchecked(ColumnId(2)));
     CHECK(must(reader.find(must(database->find_key(table, "b")), {Value::null()}))
-              .is_null(ColumnId(2)));
+              .is_null_unchecked(ColumnId(2)));
   };
   check(kRows);
   // To a value and back, undone and committed, by both ways to enter a version into an index.
@@ -256,7 +256,7 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
   must(database->verify());
   t = must(database->begin());
   CHECK(must(t.find(must(database->find_key(table, "b")), {Value::int64(3)}))
-            .get_int64(ColumnId(0)) == 7);
+            .get_unchecked<std::int64_t>(ColumnId(0)) == 7);
   t.abort();
   TableSchema fewer("fewer");
   fewer.column("id", Type::kInt64).primary_key({"id"});

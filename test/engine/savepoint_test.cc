@@ -66,23 +66,24 @@ struct Players {
   std::string seen(const Transaction& t) const {
     std::map<std::int64_t, std::string> rows;
     const auto words = [&](const Row& row) {
-      return std::to_string(row.get_int64(kId)) + ":" + std::string(row.get_string(kName)) + "/" +
-             std::to_string(row.get_int64(kPlaceColumn)) + "/" +
-             std::to_string(row.get_int64(kPoints)) + " ";
+      return std::to_string(row.get_unchecked<std::int64_t>(kId)) + ":" +
+             std::string(row.get_unchecked<std::string_view>(kName)) + "/" +
+             std::to_string(row.get_unchecked<std::int64_t>(kPlaceColumn)) + "/" +
+             std::to_string(row.get_unchecked<std::int64_t>(kPoints)) + " ";
     };
     must(t.scan(table, {kId}, [&](const ScanBatch& batch) {
       for (const RowId id : batch.row_ids()) {
         const Row row = must(t.read(table, id));
-        CHECK(rows.emplace(row.get_int64(kId), words(row)).second);
+        CHECK(rows.emplace(row.get_unchecked<std::int64_t>(kId), words(row)).second);
       }
       return true;
     }));
     std::int64_t last = 0;
     std::size_t in_order = 0;
     must(t.range(by_place, {}, {}, [&](const Row& row) {
-      CHECK(row.get_int64(kPlaceColumn) >= last);
-      last = row.get_int64(kPlaceColumn);
-      CHECK(rows.at(row.get_int64(kId)) == words(row));
+      CHECK(row.get_unchecked<std::int64_t>(kPlaceColumn) >= last);
+      last = row.get_unchecked<std::int64_t>(kPlaceColumn);
+      CHECK(rows.at(row.get_unchecked<std::int64_t>(kId)) == words(row));
       ++in_order;
       return true;
     }));
@@ -91,7 +92,8 @@ struct Players {
     for (const auto& [id, row] : rows) {
       const Row found = must(t.find(primary, {Value::int64(id)}));
       CHECK(words(found) == row);
-      CHECK(words(must(t.find(by_name, {Value::string(found.get_string(kName))}))) == row);
+      CHECK(words(must(t.find(
+                by_name, {Value::string(found.get_unchecked<std::string_view>(kName))}))) == row);
       all += row;
     }
     return all;
@@ -310,9 +312,9 @@ TEST_CASE("a rollback from within a visitor is refused and undoes nothing", "[en
     return ++calls < 2;
   }));
   CHECK(calls == 2);
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_int64(kPoints) == 5);
+  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 5);
   must(t.rollback_to(savepoint));
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_int64(kPoints) == 0);
+  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
 }
 
 TEST_CASE("a rollback frees undone rows for others at once, and no earlier ones", "[engine]") {
@@ -374,7 +376,7 @@ TEST_CASE("read-only transactions have savepoints, too", "[engine]") {
   Players players;
   Transaction t = must(players.database->begin(AccessMode::kReadOnly));
   const Savepoint savepoint = must(t.savepoint());
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_int64(kPoints) == 0);
+  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
   must(t.rollback_to(savepoint));
   must(t.release(savepoint));
   must(t.commit());
@@ -386,7 +388,7 @@ TEST_CASE("reads before a rollback count for a serializable commit", "[engine]")
     Transaction t = players.begin(Isolation::kSerializable);
     const Savepoint savepoint = must(t.savepoint());
     const Row five = must(t.find(players.primary, {Value::int64(5)}));
-    players.score(t, 6, five.get_int64(kPoints) + 1);
+    players.score(t, 6, five.get_unchecked<std::int64_t>(kPoints) + 1);
     must(t.rollback_to(savepoint));
     players.insert(t, 12, "as five had no points", 12);
     if (others_write) {

@@ -23,7 +23,8 @@ TEST_CASE("statistics count the work done", "[engine]") {
   for (int i = 0; i < 10; ++i) {
     Transaction t = must(database->begin());
     row = must(t.insert(
-        table, {Value::int32(i), Value::string("some text of length " + std::to_string(i % 3))}));
+        table, {Value::int32(i),
+                Value::string(std::string_view("some text of length " + std::to_string(i % 3)))}));
     CHECK(database->statistics().transactions_open == 1);
     must(t.commit());
   }
@@ -61,9 +62,10 @@ TEST_CASE("statistics of a table describe its columns and rows", "[engine]") {
   CHECK(empty.row_bytes == 0);
   Transaction t = must(database->begin());
   for (int i = 0; i < 1000; ++i)
-    must(t.insert(table,
-                  {Value::int64(i), Value::string("a text that is long " + std::to_string(i % 300)),
-                   Value::boolean(i % 2 == 0)}));
+    must(t.insert(
+        table, {Value::int64(i),
+                Value::string(std::string_view("a text that is long " + std::to_string(i % 300))),
+                Value::boolean(i % 2 == 0)}));
   must(t.commit());
   const TableStatistics full = must(database->table_statistics(table));
   CHECK(full.rows_reserved >= 1000);

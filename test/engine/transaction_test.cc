@@ -120,7 +120,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   // Versions that died before the snapshot are written again while it is open.
   update_all(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i] = items.update(rows[i], kRemark, Value::string(std::to_string(i)));
+    rows[i] = items.update(rows[i], kRemark, Value::string(std::string_view(std::to_string(i))));
   const auto reserved = [&] { return must(items.database->statistics(items.table)).rows_reserved; };
   const std::uint64_t reserved_before = reserved();
   Transaction old = items.begin(AccessMode::kReadOnly);
@@ -130,8 +130,10 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   for (int i = 0; i < 20; ++i) {
     const Row row = must(old.find(items.primary, {Value::int64(i), Value::int64(1)}));
     CHECK(row.id() == rows[static_cast<std::size_t>(i)]);
-    CHECK(row.get_string(kRemark) == std::to_string(i));
-    CHECK(must(old.find(items.by_text, {Value::string(std::to_string(i))})).id() == row.id());
+    CHECK(row.get_unchecked<std::string_view>(kRemark) == std::to_string(i));
+    CHECK(
+        must(old.find(items.by_text, {Value::string(std::string_view(std::to_string(i)))})).id() ==
+        row.id());
   }
   CHECK(items.count(old) == 20);
   old.abort();
@@ -192,7 +194,7 @@ TEST_CASE("a transaction sees its own writes, others do not", "[engine]") {
       must(writer.insert(items.table, {Value::int64(2), Value::int64(1), Value::string("three")}));
   CHECK(fresh != row);
   CHECK(writer.read(items.table, row).code() == StatusCode::kNotFound);
-  CHECK(must(writer.read(items.table, fresh)).get_string(kRemark) == "two");
+  CHECK(must(writer.read(items.table, fresh)).get_unchecked<std::string_view>(kRemark) == "two");
   CHECK(items.count(writer) == 2);
   CHECK(items.count(other) == 1);
   CHECK(other.read(items.table, fresh).code() == StatusCode::kNotFound);
@@ -230,12 +232,12 @@ TEST_CASE("a row that the transaction inserted is changed in place unless it is 
   CHECK(must(t.update(plain, row, {{ColumnId{1}, Value::int64(2)}})) == row);
   const RowId moved = must(t.update(plain, row, {{ColumnId{0}, Value::int64(7)}}));
   CHECK(moved != row);
-  CHECK(must(t.find({plain, 0}, {Value::int64(7)})).get_int64(ColumnId{1}) == 2);
+  CHECK(must(t.find({plain, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
   CHECK(t.find({plain, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
   must(t.commit());
   Transaction now = items.begin();
   CHECK(now.read(plain, row).code() == StatusCode::kNotFound);
-  CHECK(must(now.read(plain, moved)).get_int64(ColumnId{1}) == 2);
+  CHECK(must(now.read(plain, moved)).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
 }
 
 TEST_CASE("the first to change a row wins, the second gets a conflict at once", "[engine]") {
@@ -330,7 +332,7 @@ TEST_CASE("a failed call has no effect and leaves the transaction usable", "[eng
   CHECK(items.find_all(t, 3).empty());
   CHECK(t.update(items.table, mine, {{kOrder, Value::int64(3)}, {kRemark, Value::string("taken")}})
             .code() == StatusCode::kAlreadyExists);
-  CHECK(must(t.read(items.table, mine)).get_int64(kOrder) == 2);
+  CHECK(must(t.read(items.table, mine)).get_unchecked<std::int64_t>(kOrder) == 2);
   CHECK(items.find_all(t, 3).empty());
   must(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("free")}));
   must(t.update(items.table, mine, {{kOrder, Value::int64(4)}}));

@@ -167,7 +167,7 @@ Status add_column(engine::DatabaseCore& core, Contents&) {
   column.name = "added";
   column.type = Type::kString;
   column.encoding = Encoding::kDictionary;
-  column.default_value = Constant(Value::string(std::string(kLongText, 'd')));
+  column.default_value = Constant(Value::string(std::string_view(std::string(kLongText, 'd'))));
   return core.add_column(TableId(1), column).status();
 }
 
@@ -269,11 +269,11 @@ void check_contents(engine::DatabaseCore& core, const Contents& expected) {
               [&](const ScanBatch& batch) {
                 for (std::size_t i = 0; i < batch.row_count(); ++i) {
                   std::string text;
-                  const std::int64_t id = batch.value(0, i).as_int64();
-                  const std::int64_t seed = batch.value(3, i).as_int32();
+                  const std::int64_t id = batch.get_unchecked(0, i).as_int64();
+                  const std::int64_t seed = batch.get_unchecked(3, i).as_int32();
                   row_of(id, seed, text);
-                  whole &= batch.value(1, i).as_string() == text;
-                  whole &= batch.value(2, i).as_string() == text;
+                  whole &= batch.get_unchecked(1, i).as_string() == text;
+                  whole &= batch.get_unchecked(2, i).as_string() == text;
                   found[id] = seed;
                 }
                 return true;

@@ -198,7 +198,8 @@ int read_inherited(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     std::array<Value, 3> values;
     row.get_all(values);
-    bytes += row.get_string(ColumnId(1)).size() + (row.is_null(ColumnId(2)) ? 1 : 0);
+    bytes += row.get_unchecked<std::string_view>(ColumnId(1)).size() +
+             (row.is_null_unchecked(ColumnId(2)) ? 1 : 0);
   }
   return bytes < rows.size() * 10 ? 0 : 5;
 }
@@ -264,7 +265,7 @@ TEST_CASE("every call in a child says that it is a fork", "[fork]") {
       must(put(*database, table, kForkRows + 1, kForkRows + 100));
       CHECK(child.wait() == 0);
       must(writer.commit());
-      CHECK(rows[3].get_int64(ColumnId(0)) == 3);
+      CHECK(rows[3].get_unchecked<std::int64_t>(ColumnId(0)) == 3);
       reader.abort();
       must(database->verify());
       CHECK(count_rows(*database) == kForkRows + 100);

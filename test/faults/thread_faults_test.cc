@@ -61,13 +61,13 @@ void check_queries(Database& database) {
       must(numbers.join(numbers.as("r"), {{"n", "r.n"}})
                .group_by({}, {query::sum("n").as("all"), query::count().as("rows")})
                .run(t, options));
-  CHECK(joined.value(0, 0).as_int64() == kThreadRows * (kThreadRows - 1) / 2);
-  CHECK(joined.value(0, 1).as_int64() == kThreadRows);
+  CHECK(joined.get_unchecked(0, 0).as_int64() == kThreadRows * (kThreadRows - 1) / 2);
+  CHECK(joined.get_unchecked(0, 1).as_int64() == kThreadRows);
   const query::QueryResult sorted =
       must(numbers.select({"n"}).order_by({query::desc("n")}).run(t, options));
   REQUIRE(sorted.row_count() == kThreadRows);
-  CHECK(sorted.value(0, 0).as_int64() == kThreadRows - 1);
-  CHECK(sorted.value(kThreadRows - 1, 0).as_int64() == 0);
+  CHECK(sorted.get_unchecked(0, 0).as_int64() == kThreadRows - 1);
+  CHECK(sorted.get_unchecked(kThreadRows - 1, 0).as_int64() == 0);
 }
 
 /// Changes one row in forty, so that each merge has much to do.

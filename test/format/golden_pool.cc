@@ -38,7 +38,7 @@ std::vector<Value> row_of(std::int64_t n, const Texts& texts, bool is_changed) {
       n % 4 == 0 ? Value::null() : Value::string(texts.word),
       Value::int64(n << 40),
       n % 6 == 0 ? Value::null() : Value::real(static_cast<double>(n - 30) / 8),
-      Value::decimal(n * 100 - 1234),
+      Value::decimal(n * 100 - 1234, 2),
       Value::date(static_cast<std::int32_t>(20'000 + n)),
       Value::timestamp(1'767'225'600'000'000 + n),
       Value::boolean(n % 2 == 0),
@@ -121,16 +121,18 @@ std::string compare_rows(const Transaction& transaction, TableId table, std::uin
   std::int64_t rows = 0;
   Row last;
   const Status walked = transaction.range({table, key}, {}, {}, [&](const Row& row) {
-    const std::int64_t n = row.get_int32(ColumnId(0));
+    const std::int64_t n = row.get_unchecked<std::int32_t>(ColumnId(0));
     const Texts texts(n);
     const std::vector<Value> expected = row_of(n, texts, true);
     for (std::uint16_t i = 0; i < expected.size(); ++i) {
-      const Value found = row.get(ColumnId(i));
+      const Value found = row.get_unchecked(ColumnId(i));
       if (found.to_string() != expected[i].to_string())
         problems += "row " + std::to_string(n) + ", column " + std::to_string(i) + ": expected " +
                     expected[i].to_string() + ", found " + found.to_string() + "\n";
     }
-    if (key == 1 && rows > 0 && last.get_int64(ColumnId(1)) > row.get_int64(ColumnId(1)))
+    if (key == 1 && rows > 0 &&
+        last.get_unchecked<std::int64_t>(ColumnId(1)) >
+            row.get_unchecked<std::int64_t>(ColumnId(1)))
       problems += "row " + std::to_string(n) + " is not behind the one before\n";
     const Result<Row> found = transaction.find({table, 0}, {expected[0]});
     if (!found.ok() || found->id() != row.id())

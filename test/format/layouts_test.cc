@@ -291,7 +291,7 @@ TEST_CASE("a schema has exactly these bytes", "[format]") {
   schema.columns[1].default_value = Value::int32(5);
   schema.check(
       "c", Condition::all_of(
-               {Condition::compare("p", Condition::Kind::kLess, Constant(Value::decimal(10), 1)),
+               {Condition::compare("p", Condition::Kind::kLess, Constant(Value::decimal(10, 1))),
                 Condition::compare_columns("name", Condition::Kind::kEqual, "name"),
                 Condition::is_not_null("name")}));
   schema.foreign_key("f", {"name"}, "x", ReferenceAction::kCascade, ReferenceAction::kSetNull);

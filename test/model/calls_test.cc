@@ -78,7 +78,7 @@ TEST_CASE("the random model's list of calls has every function of the public hea
   for (const auto& [header, name] :
        std::vector<std::pair<std::string, std::string>>{{"database.h", "Database"},
                                                         {"transaction.h", "Transaction"},
-                                                        {"transaction.h", "Row"},
+                                                        {"row.h", "Row"},
                                                         {"scan.h", "ScanBatch"},
                                                         {"query.h", "Query"}})
     for (const std::string& function : functions_of(header, name)) {

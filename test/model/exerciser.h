@@ -115,6 +115,8 @@ class Exerciser {
   void scan(Open& open, ModelTable& table);
   void compare_all(Open& open, ModelTable& table);
   void read_row(const ModelTable& table, const SeenRow& expected, const Row& found);
+  bool is_same_checked(const Row& found, ColumnId id, const ColumnSchema& column,
+                       const ModelValue& wanted);
   void read_batch(const ModelTable& table, const ScanBatch& batch, std::span<const ColumnId> of);
 
   // exerciser_queries.cc
@@ -147,6 +149,7 @@ class Exerciser {
   OpenOptions draw_options();
   void open_database(const char* what);
   void rest();
+  void close_database();
   void reopen();
   void crash();
   void look_at_everything();

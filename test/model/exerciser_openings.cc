@@ -120,13 +120,22 @@ void Exerciser::audit() {
       expect(false, "check_pool: " + finding.part + ": " + finding.message);
 }
 
+// By close() if no transaction is open.
+void Exerciser::close_database() {
+  if (database_->statistics().transactions_open == 0) {
+    calls_.add(Call::kClose);
+    expect_code({}, database_->close(), "close");
+  }
+  database_.reset();
+}
+
 void Exerciser::reopen() {
   calls_.add(Call::kFinishOpening);
   expect_code({}, database_->finish_opening(), "finish_opening");
   const std::uint64_t used = database_->statistics().pool_used_bytes;
   const std::uint64_t dropped = bytes_of_dropped(*database_);
   const bool is_same_schema = schema_changes_at_opening_ == figures_.schema_changes;
-  database_.reset();
+  close_database();
   audit();
   open_database("after closing");
   if (!complaint_.empty()) return;
@@ -168,7 +177,7 @@ void Exerciser::finish_world() {
   if (!complaint_.empty()) return;
   look_at_everything();
   if (!complaint_.empty()) return;
-  database_.reset();
+  close_database();
   calls_.add(Call::kCheckPool);
   const Result<PoolCheckReport> report = check_pool({path_->string(), {}});
   expect_code({}, report.status(), "check_pool");

@@ -83,7 +83,7 @@ void Exerciser::query_totals(Open& open, ModelTable& table) {
                                             : is_equal(value, wanted);
     if (is_selected) totals.add((*row.row)[*of]);
   }
-  const query::Expr constant = query::constant(wanted.view(), filtered.scale);
+  const query::Expr constant = query::constant(wanted.view().with_scale(filtered.scale));
   const Query where =
       Query::table(table.schema.name)
           .where(is_less_wanted ? col(filtered.name) < constant : col(filtered.name) == constant);
@@ -102,13 +102,13 @@ void Exerciser::query_totals(Open& open, ModelTable& table) {
   const auto value_of = [](const std::optional<ModelValue>& value) {
     return value ? value->view() : Value::null();
   };
-  bool is_same = result->row_count() == 1 && result->value(0, 0).raw() == totals.rows &&
-                 result->value(0, 1).raw() == totals.values &&
-                 result->value(0, 2) == value_of(totals.least) &&
-                 result->value(0, 3) == value_of(totals.greatest);
+  bool is_same = result->row_count() == 1 && result->get_unchecked(0, 0).raw() == totals.rows &&
+                 result->get_unchecked(0, 1).raw() == totals.values &&
+                 result->get_unchecked(0, 2) == value_of(totals.least) &&
+                 result->get_unchecked(0, 3) == value_of(totals.greatest);
   if (is_number(summed.type))
-    is_same &= totals.values == 0 ? result->value(0, 4).is_null()
-                                  : result->value(0, 4).raw() == totals.sum;
+    is_same &= totals.values == 0 ? result->get_unchecked(0, 4).is_null()
+                                  : result->get_unchecked(0, 4).raw() == totals.sum;
   if (!is_same) expect(false, "query of totals: another answer");
 }
 
@@ -140,8 +140,8 @@ void Exerciser::query_groups(Open& open, ModelTable& table) {
          "query of groups: another number");
   const Type type = table.schema.columns[*by].type;
   for (std::size_t i = 0; i < counted->row_count(); ++i) {
-    const auto group = groups.find(ModelValue::of(type, counted->value(i, 0)));
-    expect(group != groups.end() && group->second == counted->value(i, 1).raw(),
+    const auto group = groups.find(ModelValue::of(type, counted->get_unchecked(i, 0)));
+    expect(group != groups.end() && group->second == counted->get_unchecked(i, 1).raw(),
            "query of groups: another count");
   }
 }
@@ -172,12 +172,12 @@ void Exerciser::query_order(Open& open, ModelTable& table) {
   values.resize(std::min(rows, values.size()));
   expect(result->row_count() == values.size(), "query in order: another number of rows");
   for (std::size_t i = 0; i < std::min(values.size(), result->row_count()); ++i)
-    expect(result->value(i, 0) == values[i].view(), "query in order: another value");
+    expect(result->get_unchecked(i, 0) == values[i].view(), "query in order: another value");
   calls_.add(Call::kQueryOf);
   const auto again =
       ask(open, Query::of(*result).group_by({}, {query::count().as("n")}), {}, "query of a result");
   if (again)
-    expect(again->value(0, 0).raw() == static_cast<std::int64_t>(values.size()),
+    expect(again->get_unchecked(0, 0).raw() == static_cast<std::int64_t>(values.size()),
            "query of a result: another number of rows");
 }
 
@@ -230,10 +230,10 @@ void Exerciser::query_joins(Open& open, ModelTable& table) {
       expected = nulls;
   }
   const auto result = ask(open, joined.group_by({}, {query::count().as("n")}), {}, "join");
-  if (result && result->value(0, 0).raw() != expected)
+  if (result && result->get_unchecked(0, 0).raw() != expected)
     expect(false, "join of " + table.schema.name + " by " + name + ": expected " +
                       std::to_string(expected) + " rows, found " +
-                      std::to_string(result->value(0, 0).raw()));
+                      std::to_string(result->get_unchecked(0, 0).raw()));
 }
 
 }  // namespace flugs::test

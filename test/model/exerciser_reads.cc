@@ -7,6 +7,27 @@
 namespace flugs::test {
 
 // Reads each column by the function for its type.
+// Whether the checked getters agree, and refuse NULL and other types.
+bool Exerciser::is_same_checked(const Row& found, ColumnId id, const ColumnSchema& column,
+                                const ModelValue& wanted) {
+  calls_.add(Call::kRowGet);
+  calls_.add(Call::kRowGetByName);
+  calls_.add(Call::kRowIsNull);
+  const Value view = wanted.view();
+  const Result<Value> by_name = found.get(column.name);
+  const Result<bool> is_null = found.is_null(id);
+  bool is_same = by_name.ok() && *by_name == view && is_null.ok() && *is_null == wanted.null;
+  const Result<std::int64_t> number = found.get<std::int64_t>(id);
+  const bool is_integer = column.type == Type::kInt32 || column.type == Type::kInt64;
+  is_same &= number.ok() == (is_integer && !wanted.null);
+  if (number.ok()) is_same &= *number == wanted.raw;
+  const Result<std::optional<std::string>> text = found.get<std::optional<std::string>>(id);
+  is_same &= text.ok() == is_text(column.type);
+  if (text.ok())
+    is_same &= text->has_value() != wanted.null && text->value_or("") == view.as_string();
+  return is_same;
+}
+
 void Exerciser::read_row(const ModelTable& table, const SeenRow& expected, const Row& found) {
   calls_.add(Call::kRowId);
   calls_.add(Call::kRowGetAll);
@@ -16,29 +37,33 @@ void Exerciser::read_row(const ModelTable& table, const SeenRow& expected, const
   const ColumnId id = column_id(*column);
   const ModelValue& wanted = (*expected.row)[*column];
   const Value view = wanted.view();
-  calls_.add(Call::kRowIsNull);
-  calls_.add(Call::kRowGet);
-  bool is_same = found.is_null(id) == wanted.null && found.get(id) == view;
+  calls_.add(Call::kRowTable);
+  calls_.add(Call::kRowIsNullUnchecked);
+  calls_.add(Call::kRowGetUnchecked);
+  bool is_same = found.is_null_unchecked(id) == wanted.null && found.get_unchecked(id) == view &&
+                 found.table() == table.id;
   const Type type = table.schema.columns[*column].type;
+  is_same &= is_same_checked(found, id, table.schema.columns[*column], wanted);
   if (type == Type::kBool) {
     calls_.add(Call::kRowGetBool);
-    is_same &= found.get_bool(id) == (!wanted.null && view.as_bool());
+    is_same &= found.get_unchecked<bool>(id) == (!wanted.null && view.as_bool());
   } else if (type == Type::kInt32) {
     calls_.add(Call::kRowGetInt32);
-    is_same &= found.get_int32(id) == (wanted.null ? 0 : view.as_int32());
+    is_same &= found.get_unchecked<std::int32_t>(id) == (wanted.null ? 0 : view.as_int32());
   } else if (type == Type::kDouble) {
     calls_.add(Call::kRowGetDouble);
-    is_same &= Value::real(found.get_double(id)) == (wanted.null ? Value::real(0) : view);
+    is_same &=
+        Value::real(found.get_unchecked<double>(id)) == (wanted.null ? Value::real(0) : view);
   } else if (is_text(type)) {
     calls_.add(Call::kRowGetString);
-    is_same &= found.get_string(id) == view.as_string();
+    is_same &= found.get_unchecked<std::string_view>(id) == view.as_string();
   } else {
     calls_.add(Call::kRowGetInt64);
-    is_same &= found.get_int64(id) == (wanted.null ? 0 : wanted.raw);
+    is_same &= found.get_unchecked<std::int64_t>(id) == (wanted.null ? 0 : wanted.raw);
   }
   const std::array<ColumnId, 2> both = {id, ColumnId(0)};
   std::array<Value, 2> values;
-  found.get(both, values);
+  found.get_unchecked(both, values);
   is_same &= values[0] == view;
   if (!is_same) expect(false, "read: another value of column " + std::to_string(*column));
 }
@@ -143,22 +168,29 @@ void Exerciser::read_batch(const ModelTable& table, const ScanBatch& batch,
   calls_.add(Call::kBatchRowCount);
   calls_.add(Call::kBatchRowIds);
   calls_.add(Call::kBatchNulls);
+  calls_.add(Call::kBatchColumn);
   expect(batch.row_ids().size() == batch.row_count(), "scan: another number of row ids");
   for (std::size_t i = 0; i < of.size(); ++i) {
     const Type type = table.schema.columns[of[i].value()].type;
     calls_.add(type == Type::kDouble ? Call::kBatchDoubles
                : is_text(type)       ? Call::kBatchStrings
                                      : Call::kBatchIntegers);
+    expect(batch.column<double>(i).ok() == (type == Type::kDouble) &&
+               batch.column<std::string_view>(i).ok() == is_text(type) &&
+               batch.column<std::int64_t>(i).ok() == (type != Type::kDouble && !is_text(type)),
+           "scan: a column in a form that does not fit its type, or not in the one that fits");
     const std::span<const std::uint8_t> nulls = batch.nulls(i);
     for (std::size_t row = 0; row < batch.row_count(); ++row) {
       calls_.add(Call::kBatchValue);
-      const Value value = batch.value(i, row);
+      const Value value = batch.get_unchecked(i, row);
       const bool is_null = !nulls.empty() && nulls[row] != 0;
       bool is_same = is_null == value.is_null();
-      if (!is_null && is_text(type)) is_same &= batch.strings(i)[row] == value.as_string();
-      if (!is_null && type == Type::kDouble) is_same &= Value::real(batch.doubles(i)[row]) == value;
+      if (!is_null && is_text(type))
+        is_same &= batch.column_unchecked<std::string_view>(i)[row] == value.as_string();
+      if (!is_null && type == Type::kDouble)
+        is_same &= Value::real(batch.column_unchecked<double>(i)[row]) == value;
       if (!is_null && !is_text(type) && type != Type::kDouble)
-        is_same &= batch.integers(i)[row] == value.raw();
+        is_same &= batch.column_unchecked<std::int64_t>(i)[row] == value.raw();
       if (!is_same) expect(false, "scan: one value in two forms differs");
     }
   }
@@ -185,8 +217,8 @@ void Exerciser::scan(Open& open, ModelTable& table) {
           const auto row = expected.find(batch.row_ids()[i].value());
           expect(row != expected.end(), "scan: a row too many");
           if (row == expected.end()) return false;
-          expect(batch.value(0, i) == wanted.view(), "scan: another value");
-          expect(batch.value(1, i) == (*row->second)[*other].view(), "scan: another value");
+          expect(batch.get_unchecked(0, i) == wanted.view(), "scan: another value");
+          expect(batch.get_unchecked(1, i) == (*row->second)[*other].view(), "scan: another value");
           expected.erase(row);
         }
         return true;
@@ -209,7 +241,7 @@ void Exerciser::compare_all(Open& open, ModelTable& table) {
       expect(row.ok(), "a scanned row cannot be read");
       if (!row.ok()) return false;
       for (std::size_t c = 0; c < columns.size(); ++c)
-        expect(batch.value(c, i) == row->get(columns[c]), "scan and row differ");
+        expect(batch.get_unchecked(c, i) == row->get_unchecked(columns[c]), "scan and row differ");
       found.push_back(*row);
     }
     return true;

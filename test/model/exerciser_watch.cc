@@ -68,6 +68,13 @@ void Exerciser::look_names_up(ModelTable& table) {
   calls_.add(Call::kFindTable);
   const Result<TableId> id = database_->find_table(table.schema.name);
   expect(id.ok() && *id == table.id, "find_table: not found, or another");
+  calls_.add(Call::kTable);
+  const Result<Table> handle = database_->table(table.schema.name);
+  expect(handle.ok() && handle->id() == table.id, "table: not found, or another");
+  calls_.add(Call::kEnsureTable);
+  const Result<Table> ensured = database_->ensure_table(table.schema);
+  expect(ensured.ok() && ensured->id() == table.id,
+         "ensure_table: " + ensured.status().to_string());
   const auto column = pick_column(table);
   if (column) {
     calls_.add(Call::kFindColumn);

@@ -46,7 +46,7 @@ void Exerciser::settle_numbers(Open& open, ModelTable& table, std::span<const Ro
     const Result<Row> row = open.real->read(table.id, ids[i]);
     expect(row.ok(), "a row that was just inserted cannot be read");
     if (!row.ok()) return;
-    const std::int64_t given = row->get_int64(column_id(*column));
+    const std::int64_t given = row->get_unchecked<std::int64_t>(column_id(*column));
     expect(given > 0, "the number " + std::to_string(given) + " was given");
     expect(table.numbers.insert(given).second,
            "the number " + std::to_string(given) + " was given twice");
@@ -220,7 +220,7 @@ void Exerciser::add(Open& open, ModelTable& table) {
         expect(*now == Value::from_raw(schema.type, sum), "add: another sum");
         const Result<Row> after = open.real->find(key_id(table, *key), wanted);
         // The sum may be a part of the key.
-        if (after.ok() && after->get(column_id(*column)) == *now) return after->id();
+        if (after.ok() && after->get_unchecked(column_id(*column)) == *now) return after->id();
         return kUnknownRow;
       },
       "add");
@@ -410,7 +410,7 @@ void Exerciser::break_rules(Open& open, ModelTable& table) {
       expected = StatusCode::kInvalidArgument;
       break;
     case 1:
-      values[*column] = schema.type == Type::kDate ? Value::boolean(true) : Value::date(1);
+      values[*column] = schema.type == Type::kBool ? Value::date(1) : Value::boolean(true);
       break;
     default:
       if (schema.nullable || schema.auto_increment) return;
@@ -421,7 +421,7 @@ void Exerciser::break_rules(Open& open, ModelTable& table) {
   if (!seen) return;
   // An update looks its row up before it checks the values: a refused one has read it.
   model_.note_read(*open.model, table, seen->record);
-  const Value wrong = schema.type == Type::kDate ? Value::boolean(true) : Value::date(1);
+  const Value wrong = schema.type == Type::kBool ? Value::date(1) : Value::boolean(true);
   expect_code(StatusCode::kConstraintViolated,
               open.real->update(table.id, seen->id, {{column_id(*column), wrong}}).status(),
               "a bad update");

@@ -75,8 +75,7 @@ void ModelDatabase::change_type(ModelTable& table, std::size_t column, Type type
   const auto with_type = [&](const Constant& constant) {
     const Value value = constant.value();
     return Constant(is_text(type) ? Value::from_bytes(type, value.as_string())
-                                  : Value::from_raw(type, value.raw()),
-                    constant.scale());
+                                  : Value::from_raw(type, value.raw()).with_scale(value.scale()));
   };
   schema.type = type;
   schema.encoding = Encoding::kDirect;

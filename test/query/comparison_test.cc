@@ -96,7 +96,7 @@ class Ends {
     const QueryResult result = run(query);
     std::vector<std::int64_t> found;
     for (std::size_t row = 0; row < result.row_count(); ++row)
-      found.push_back(result.value(row, *result.find("id")).raw());
+      found.push_back(result.get_unchecked(row, *result.find("id")).raw());
     std::sort(found.begin(), found.end());
     return found;
   }
@@ -136,7 +136,7 @@ Query ends() { return Query::table("ends"); }
 // As filters, which segments may test on packed codes.
 void check_filters(Ends& world, const Compared& column, const Compared& other) {
   for (const Value& value : values_of(other.type)) {
-    const Expr k = constant(value, other.type.scale);
+    const Expr k = constant(value.with_scale(other.type.scale));
     const bool null = value.is_null();
     const Int128 with = null ? 0 : exact(other.type, value);
     INFO(column.name << " and " << k.to_string() << " as " << other.name);
@@ -150,7 +150,7 @@ void check_filters(Ends& world, const Compared& column, const Compared& other) {
 void check_values(Ends& world, const Compared& column, const Compared& other) {
   const Expr c = col(column.name);
   for (const Value& value : values_of(other.type)) {
-    const Expr k = constant(value, other.type.scale);
+    const Expr k = constant(value.with_scale(other.type.scale));
     std::vector<Expr> outputs{c.in({k, k}), c.between(k, k)};
     std::vector<Holds> holds(2, std::equal_to<>());
     for (const Operator& op : kOperators) {
@@ -165,10 +165,11 @@ void check_values(Ends& world, const Compared& column, const Compared& other) {
     const QueryResult result = world.run(ends().select(items));
     REQUIRE(result.row_count() == Ends::kCount);
     for (std::size_t row = 0; row < Ends::kCount; ++row) {
-      const Value v = Ends::at(column, static_cast<std::size_t>(result.value(row, 0).raw()));
+      const Value v =
+          Ends::at(column, static_cast<std::size_t>(result.get_unchecked(row, 0).raw()));
       for (std::size_t o = 0; o < outputs.size(); ++o) {
         INFO(outputs[o].to_string() << " for " << v.to_string());
-        const Value truth = result.value(row, 1 + o);
+        const Value truth = result.get_unchecked(row, 1 + o);
         const bool null = v.is_null() || value.is_null();
         REQUIRE(truth.is_null() == null);
         if (!null)
@@ -224,9 +225,9 @@ TEST_CASE("numbers of all scales and times compare exactly, and none overflows")
 TEST_CASE("a constant of another unit becomes a range that row groups can test") {
   Ends world(true);
   for (const Expr& condition :
-       {col("x18") < 10, col("x2") < constant(Value::decimal(12'345), 4), col("x9") >= -10,
+       {col("x18") < 10, col("x2") < constant(Value::decimal(12'345, 4)), col("x9") >= -10,
         col("ts") > date(1970, 1, 9), col("e") < timestamp(1970, 1, 9, 12),
-        col("y2") == constant(Value::decimal(10'000), 3)}) {
+        col("y2") == constant(Value::decimal(10'000, 3))}) {
     INFO(condition.to_string());
     CHECK(world.run(ends().where(condition)).explain().find("on packed codes") !=
           std::string::npos);

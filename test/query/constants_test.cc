@@ -102,10 +102,10 @@ Expr Drawer::number_constant() {
     case 0:
       return Expr(large[random_.below(5)]);
     case 1:
-      return constant(Value::decimal(large[random_.below(5)]),
-                      static_cast<std::uint8_t>(random_.below(19)));
+      return constant(
+          Value::decimal(large[random_.below(5)], static_cast<std::uint8_t>(random_.below(19))));
     case 2:
-      return constant(Value::decimal(small * 25), static_cast<std::uint8_t>(random_.below(5)));
+      return constant(Value::decimal(small * 25, static_cast<std::uint8_t>(random_.below(5))));
     case 3:
     case 4:
       return Expr(static_cast<double>(small) * 0.25);

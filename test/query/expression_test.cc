@@ -27,7 +27,7 @@ class OneRow {
     const Value values[] = {Value::int32(7),
                             Value::int64(kMost),
                             Value::int64(-kMost - 1),
-                            Value::decimal(1234),
+                            Value::decimal_units(1234),
                             Value::real(0.5),
                             Value::string("Persistent"),
                             Value::null(),
@@ -44,7 +44,7 @@ class OneRow {
   }
   Value value(const Expr& expr) {
     kept_ = std::make_unique<QueryResult>(must(run(expr)));
-    return kept_->value(0, 0);
+    return kept_->get_unchecked(0, 0);
   }
   std::size_t partners(const std::vector<JoinKey>& on) {
     const Query table = Query::table("one");
@@ -80,14 +80,14 @@ TEST_CASE("integers compute in 64 bits and report overflow") {
 
 TEST_CASE("decimals keep their scale") {
   OneRow one;
-  CHECK(one.value(col("x") * 2) == Value::decimal(2468));
+  CHECK(one.value(col("x") * 2) == Value::decimal_units(2468));
   CHECK(one.scale(col("x") * col("x")) == 4);
-  CHECK(one.value(col("x") * col("x")) == Value::decimal(1234 * 1234));
-  CHECK(one.value(col("x") + 1) == Value::decimal(1334));
-  CHECK(one.value(col("x") - constant(Value::decimal(5), 1)) == Value::decimal(1184));
+  CHECK(one.value(col("x") * col("x")) == Value::decimal_units(1234 * 1234));
+  CHECK(one.value(col("x") + 1) == Value::decimal_units(1334));
+  CHECK(one.value(col("x") - constant(Value::decimal(5, 1))) == Value::decimal_units(1184));
   CHECK(one.value(col("x") / 2) == Value::real(6.17));
   CHECK(one.value(col("x") / 0).is_null());
-  CHECK(one.value(col("x") == constant(Value::decimal(12340), 3)) == Value::boolean(true));
+  CHECK(one.value(col("x") == constant(Value::decimal(12340, 3))) == Value::boolean(true));
   CHECK(one.value(col("x").between(12, 13)) == Value::boolean(true));
   const Expr nine = col("x") * col("x") * col("x") * col("x") * col("x");
   CHECK(one.code(nine * col("x") * col("x") * col("x") * col("x") * col("x")) ==
@@ -165,7 +165,7 @@ TEST_CASE("types that do not fit are refused with a message") {
        {col("i") + col("s"), col("s") == 5, col("yes") + 1, year(col("i")), col("nowhere") + 1,
         col("i").starts_with("a"), !col("i"), col("i") && col("yes"), col("r") % 2,
         case_when({{col("yes"), 1}}, "text"), col("i").in({"a"}), col("i").in({col("most")}),
-        col("day") + col("day"), Expr(), -1 * Expr(), constant(Value::decimal(1), 19) + 1}) {
+        col("day") + col("day"), Expr(), -1 * Expr(), constant(Value::decimal(1, 19)) + 1}) {
     const Result<QueryResult> result = one.run(wrong);
     INFO(wrong.to_string());
     CHECK(result.code() == StatusCode::kInvalidArgument);
@@ -178,6 +178,6 @@ TEST_CASE("an expression has a text") {
         "(a + 1) < b and not (s = 'x')");
   CHECK(case_when({{col("a").is_null(), 0}}, col("a")).to_string() ==
         "case when a is null then 0 else a end");
-  CHECK(constant(Value::decimal(-5), 2).to_string() == "-0.05");
+  CHECK(constant(Value::decimal(-5, 2)).to_string() == "-0.05");
   CHECK(Expr().to_string() == "?");
 }

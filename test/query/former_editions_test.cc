@@ -106,7 +106,7 @@ class EditedTable {
       case Type::kInt32:
         return Value::int32(static_cast<std::int32_t>(number));
       case Type::kDecimal:
-        return Value::decimal(number * 25);
+        return Value::decimal_units(number * 25);
       case Type::kBool:
         return Value::boolean(number % 2 == 0);
       case Type::kString:
@@ -130,7 +130,7 @@ class EditedTable {
       for (std::size_t row = 0; row < batch.row_count(); ++row) {
         std::vector<Cell> cells;
         for (std::size_t c = 0; c < columns.size(); ++c)
-          cells.push_back(Cell::of(all.types[c], batch.value(c, row)));
+          cells.push_back(Cell::of(all.types[c], batch.get_unchecked(c, row)));
         all.rows.push_back(std::move(cells));
       }
       return true;
@@ -209,8 +209,8 @@ TEST_CASE("a damaged truth value in a former edition is grouped as one of the tw
   const QueryResult after = table.run(all_rows().group_by({"b"}, {count()}).order_by({"b"}));
   REQUIRE(after.row_count() == 3);
   for (std::size_t row = 0; row < 3; ++row) {
-    CHECK(after.value(row, 0) == before.value(row, 0));
-    CHECK(after.value(row, 1) == before.value(row, 1));
+    CHECK(after.get_unchecked(row, 0) == before.get_unchecked(row, 0));
+    CHECK(after.get_unchecked(row, 1) == before.get_unchecked(row, 1));
   }
   CHECK(table.run(all_rows().group_by({"b", col("b").as("b2")}, {count()})).row_count() == 3);
   CHECK(table.run(all_rows().select({"b"}).distinct()).row_count() == 3);

@@ -274,7 +274,7 @@ Relation relation_of(const query::QueryResult& result) {
     std::vector<Cell> cells;
     for (std::size_t c = 0; c < result.columns().size(); ++c) {
       const query::ResultColumn& column = result.columns()[c];
-      cells.push_back(Cell::of({column.type, column.scale}, result.value(row, c)));
+      cells.push_back(Cell::of({column.type, column.scale}, result.get_unchecked(row, c)));
     }
     relation.rows.push_back(std::move(cells));
   }

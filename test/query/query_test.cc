@@ -91,7 +91,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
                   "total");
     // The same sum in 128 bits: the average does not overflow.
     const QueryResult mean = must(n.run(large.group_by({}, {avg("n")}), options));
-    CHECK(mean.value(0, 0).as_double() == Approx(3e11 * (kNumberRows - 1) / 2));
+    CHECK(mean.get_unchecked(0, 0).as_double() == Approx(3e11 * (kNumberRows - 1) / 2));
     // Large parts that nearly cancel out.
     const Expr part = col("n") * 300'000'000'000;
     const QueryResult little =
@@ -99,7 +99,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
                        .select({case_when({{col("n") % 2 == 0, part}}, 0 - part).as("n")})
                        .group_by({}, {sum("n")}),
                    options));
-    CHECK(little.value(0, 0) == Value::int64(-300'000'000'000 * (kNumberRows / 2)));
+    CHECK(little.get_unchecked(0, 0) == Value::int64(-300'000'000'000 * (kNumberRows / 2)));
   }
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a result outlives its transaction and its database") {
     result = must(n.run(numbers().where(col("n") < 5000).order_by({"n"})));
   }
   REQUIRE(result->row_count() == 5000);
-  CHECK(result->value(4321, 2) == Value::string("name 21"));
+  CHECK(result->get_unchecked(4321, 2) == Value::string("name 21"));
   CHECK(result->find("name") == 2u);
   CHECK(!result->find("nothing"));
   std::size_t rows = 0;
@@ -158,8 +158,8 @@ TEST_CASE("a result outlives its transaction and its database") {
     const ResultBatch batch = result->batch(b);
     CHECK(batch.nulls(0).empty());
     for (std::size_t i = 0; i < batch.row_count(); ++i, ++rows) {
-      CHECK(batch.integers(0)[i] == static_cast<std::int64_t>(rows));
-      CHECK(batch.strings(2)[i] == "name " + std::to_string(rows % 50));
+      CHECK(batch.column_unchecked<std::int64_t>(0)[i] == static_cast<std::int64_t>(rows));
+      CHECK(batch.column_unchecked<std::string_view>(2)[i] == "name " + std::to_string(rows % 50));
     }
   }
   CHECK(rows == 5000);
@@ -191,11 +191,11 @@ TEST_CASE("a query sees its transaction's own writes, and no others that came la
   Transaction writer = must(n.database()->begin());
   must(writer.insert(n.table(), {Value::int64(kNumberRows), Value::null(), Value::string("new")}));
   const QueryResult own = must(query.run(writer));
-  CHECK(own.value(0, 0) == Value::int64(kNumberRows + 1));
-  CHECK(own.value(0, 1) == Value::int64(kNumberRows));
-  CHECK(own.value(0, 2) == Value::int64(51));
+  CHECK(own.get_unchecked(0, 0) == Value::int64(kNumberRows + 1));
+  CHECK(own.get_unchecked(0, 1) == Value::int64(kNumberRows));
+  CHECK(own.get_unchecked(0, 2) == Value::int64(51));
   must(writer.commit());
-  CHECK(must(n.run(query)).value(0, 0) == Value::int64(kNumberRows));
+  CHECK(must(n.run(query)).get_unchecked(0, 0) == Value::int64(kNumberRows));
 }
 
 TEST_CASE("an expression that fails for an unused dictionary entry does not fail the query") {

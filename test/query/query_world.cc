@@ -53,7 +53,7 @@ Value QueryWorld::random_value(const ColumnSchema& column) {
       return Value::real(random_.chance(3) && !finite_ ? std::numeric_limits<double>::quiet_NaN()
                                                        : small * 0.25);
     case Type::kDecimal:
-      return Value::decimal(small * 25);
+      return Value::decimal_units(small * 25);
     case Type::kDate:
       return Value::date(small * 37);
     case Type::kTimestamp:
@@ -103,7 +103,7 @@ void QueryWorld::add_columns(TableId table, const TableSchema& all, TableSchema&
   for (; count > 0 && now.columns.size() < all.columns.size(); --count) {
     ColumnSchema column = all.columns[now.columns.size()];
     const Value value = random_value(column);
-    if (!value.is_null()) column.default_value = Constant(value, column.scale);
+    if (!value.is_null()) column.default_value = Constant(value.with_scale(column.scale));
     static_cast<void>(must(database_->add_column(table, column)));
     for (auto& [key, row] : rows) row.values.push_back(value);
     now.columns.push_back(column);
@@ -207,7 +207,7 @@ Expr QueryWorld::number(unsigned depth) {
       case 6:
         return col("m");
       case 7:
-        return constant(Value::decimal(static_cast<std::int64_t>(random_.below(900))), 2);
+        return constant(Value::decimal(static_cast<std::int64_t>(random_.below(900)), 2));
       default:
         return Expr(static_cast<std::int64_t>(random_.below(20)) - 5);
     }

@@ -150,7 +150,7 @@ TEST_CASE("a result is the input of other queries") {
   const QueryResult shared = test::must(grouped.run(world.reader()));
   const Query again = Query::of(shared);
   world.check(again);
-  world.check(again.where(col("x") > constant(Value::decimal(100), 2)).order_by({"s", "i"}), true);
+  world.check(again.where(col("x") > constant(Value::decimal(100, 2))).order_by({"s", "i"}), true);
   world.check(base().join(again.as("g"), {{"s", "g.s"}, {"i", "g.i"}}).select({"id", "g.rows"}));
   const QueryResult greatest =
       test::must(again.group_by({}, {max("x").as("most")}).run(world.reader()));

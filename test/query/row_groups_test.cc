@@ -84,7 +84,7 @@ class GroupedTable {
     if (column.name == "w") return Value::int32(static_cast<std::int32_t>(random_.below(40'000)));
     if (column.name == "r") return Value::real(static_cast<double>(small) / 4 - 1);
     if (column.name == "x")
-      return Value::decimal(static_cast<std::int64_t>(random_.below(1u << 30)) << group_);
+      return Value::decimal_units(static_cast<std::int64_t>(random_.below(1u << 30)) << group_);
     if (column.name == "day")
       return Value::date(static_cast<std::int32_t>(relation_.rows.size() / 100));
     if (column.name == "u") return Value::string(texts_[random_.below(12)]);
@@ -238,5 +238,5 @@ TEST_CASE("the search for the first rows begins with the best row groups") {
   CHECK(last.statistics().rows_skipped >= 3 * kRowsPerGroup);
   // NULL comes first, wherever it is.
   const QueryResult nulls = must(t().order_by({"w"}).limit(5).run(table.reader()));
-  CHECK(nulls.value(4, *nulls.find("w")).is_null());
+  CHECK(nulls.get_unchecked(4, *nulls.find("w")).is_null());
 }

@@ -76,9 +76,10 @@ std::set<std::string> texts(const QueryResult& result, const char* column) {
   std::set<std::string> found;
   const std::size_t c = result.find(column).value();
   for (std::size_t b = 0; b < result.batch_count(); ++b)
-    for (const std::string_view text : result.batch(b).strings(c)) found.emplace(text);
+    for (const std::string_view text : result.batch(b).column_unchecked<std::string_view>(c))
+      found.emplace(text);
   for (std::size_t row = 0; row < result.row_count(); row += 997)
-    if (const Value value = result.value(row, c); !value.is_null())
+    if (const Value value = result.get_unchecked(row, c); !value.is_null())
       found.emplace(value.as_string());
   return found;
 }

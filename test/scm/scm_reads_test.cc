@@ -127,9 +127,11 @@ class ScmAccounts {
   std::int64_t read(Transaction& transaction, std::int64_t id) const {
     const Result<Row> row = transaction.find(id_, {Value::int64(id)});
     if (!row.ok()) return -1;
-    return row->get_int64(ColumnId(0)) + row->get_int32(ColumnId(2)) +
-           static_cast<std::int64_t>(std::string(row->get_string(ColumnId(1))).size() +
-                                     std::string(row->get_string(ColumnId(3))).size());
+    return row->get_unchecked<std::int64_t>(ColumnId(0)) +
+           row->get_unchecked<std::int32_t>(ColumnId(2)) +
+           static_cast<std::int64_t>(
+               std::string(row->get_unchecked<std::string_view>(ColumnId(1))).size() +
+               std::string(row->get_unchecked<std::string_view>(ColumnId(3))).size());
   }
   void insert(std::int64_t from, std::int64_t to) {
     Transaction writer = must(database_->begin());
@@ -179,7 +181,7 @@ void check_reads(ScmAccounts& accounts) {
           const std::array<Value, 1> to = {Value::int32(20'000)};
           std::int64_t sum = 0;
           const auto add = [&](const Row& row) {
-            sum += row.get_int64(ColumnId(0));
+            sum += row.get_unchecked<std::int64_t>(ColumnId(0));
             return true;
           };
           if (!t.range(accounts.by_amount(), {from, true}, {to, false}, add).ok() || sum == 0)

@@ -28,7 +28,7 @@ const ColumnId kText(1);
 std::int64_t add(engine::DatabaseCore& core, TableId table) {
   Transaction t = must(core.begin(AccessMode::kReadWrite));
   const RowId row = must(t.insert(table, {{kText, Value::string("x")}}));
-  const std::int64_t number = must(t.read(table, row)).get_int64(kNumber);
+  const std::int64_t number = must(t.read(table, row)).get_unchecked<std::int64_t>(kNumber);
   must(t.commit());
   return number;
 }
@@ -37,7 +37,7 @@ std::vector<std::int64_t> all_numbers(engine::DatabaseCore& core, TableId table)
   std::vector<std::int64_t> numbers;
   Transaction t = must(core.begin(AccessMode::kReadOnly));
   must(t.scan(table, {kNumber}, [&](const ScanBatch& batch) {
-    const auto found = batch.integers(0);
+    const auto found = batch.column_unchecked<std::int64_t>(0);
     numbers.insert(numbers.end(), found.begin(), found.end());
     return true;
   }));
@@ -58,11 +58,11 @@ TEST_CASE("rows without a number get one each, from 1 on", "[engine]") {
                      std::vector<Value>{Value::null(), Value::null(), Value::int64(5000),
                                         Value::null(), Value::null(), Value::null()},
                      rows));
-  CHECK(must(t.read(table, rows[0])).get_int64(kNumber) == 101);
-  CHECK(must(t.read(table, rows[1])).get_int64(kNumber) == 5000);
-  CHECK(must(t.read(table, rows[2])).get_int64(kNumber) == 102);
+  CHECK(must(t.read(table, rows[0])).get_unchecked<std::int64_t>(kNumber) == 101);
+  CHECK(must(t.read(table, rows[1])).get_unchecked<std::int64_t>(kNumber) == 5000);
+  CHECK(must(t.read(table, rows[2])).get_unchecked<std::int64_t>(kNumber) == 102);
   CHECK(must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
-            .get_int64(kNumber) == 103);
+            .get_unchecked<std::int64_t>(kNumber) == 103);
   CHECK(t.update(table, rows[0], {{kNumber, Value::null()}}).code() ==
         StatusCode::kConstraintViolated);
   must(t.commit());
@@ -79,7 +79,7 @@ TEST_CASE("unused and aborted numbers of a block are not given again", "[engine]
     CHECK(number <= last + engine::AutoIncrement::kBlockMin + 2);
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     last = must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
-               .get_int64(kNumber);
+               .get_unchecked<std::int64_t>(kNumber);
     t.abort();
     database.reopen();
   }
@@ -92,7 +92,7 @@ TEST_CASE("each slot numbers from blocks of its own, which grow", "[engine]") {
   Transaction b = must(database->begin(AccessMode::kReadWrite));
   const auto number = [&](Transaction& t) {
     return must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
-        .get_int64(kNumber);
+        .get_unchecked<std::int64_t>(kNumber);
   };
   CHECK(number(a) == 1);
   CHECK(number(b) == 17);
@@ -147,8 +147,8 @@ TEST_CASE("an upsert numbers a new row, and leaves another its number", "[engine
     const Upserted done =
         must(t.upsert({table, 1}, {Value::null(), Value::string("one"), Value::int32(note)}));
     const Row row = must(t.read(table, done.row));
-    CHECK(row.get_int32(ColumnId(2)) == note);
-    return row.get_int64(kNumber);
+    CHECK(row.get_unchecked<std::int32_t>(ColumnId(2)) == note);
+    return row.get_unchecked<std::int64_t>(kNumber);
   };
   CHECK(upsert(1) == 1);
   CHECK(upsert(2) == 1);

@@ -62,19 +62,19 @@ struct Orders {
     const Type type = is_changed ? Type::kInt64 : Type::kInt32;
     for (const std::int64_t n : numbers) {
       const Row row = must(t.find({table, 0}, {number(n)}));
-      CHECK(row.get(kOrderNumber) == Value::from_raw(type, n));
-      CHECK(row.get_int64(kOrderNumber) == n);
-      CHECK(row.get_string(kOrderText) == text_of(n));
+      CHECK(row.get_unchecked(kOrderNumber) == Value::from_raw(type, n));
+      CHECK(row.get_unchecked<std::int64_t>(kOrderNumber) == n);
+      CHECK(row.get_unchecked<std::string_view>(kOrderText) == text_of(n));
     }
     std::vector<std::int64_t> seen;
     must(t.range({table, 0}, {}, {}, [&](const Row& row) {
-      seen.push_back(row.get_int64(kOrderNumber));
+      seen.push_back(row.get_unchecked<std::int64_t>(kOrderNumber));
       return true;
     }));
     CHECK(seen == numbers);
     seen.clear();
     must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-      seen.push_back(-row.get_int64(ColumnId(2)));
+      seen.push_back(-row.get_unchecked<std::int64_t>(ColumnId(2)));
       return true;
     }));
     std::reverse(seen.begin(), seen.end());
@@ -83,8 +83,9 @@ struct Orders {
     for (const std::int64_t n : numbers) expected += n;
     std::int64_t scanned = 0;
     must(t.scan(table, {kOrderNumber}, [&](const ScanBatch& batch) {
-      CHECK(batch.value(0, 0).type() == type);
-      for (std::size_t r = 0; r < batch.row_count(); ++r) scanned += batch.value(0, r).raw();
+      CHECK(batch.get_unchecked(0, 0).type() == type);
+      for (std::size_t r = 0; r < batch.row_count(); ++r)
+        scanned += batch.get_unchecked(0, r).raw();
       return true;
     }));
     CHECK(scanned == expected);
@@ -92,8 +93,8 @@ struct Orders {
                                .group_by({}, {query::sum(query::col("number")).as("s"),
                                               query::max(query::col("number")).as("m")})
                                .run(t));
-    CHECK(sums.value(0, 0).raw() == expected);
-    CHECK(sums.value(0, 1).raw() == numbers.back());
+    CHECK(sums.get_unchecked(0, 0).raw() == expected);
+    CHECK(sums.get_unchecked(0, 1).raw() == numbers.back());
     const auto some = must(query::Query::table("orders")
                                .where(query::col("number") >= numbers[numbers.size() / 2])
                                .select({"number"})
@@ -146,10 +147,11 @@ TEST_CASE("an open transaction goes on when a column's type changes", "[engine]"
   std::int64_t batches = 0;
   must(open.scan(orders.table, {kOrderNumber, kOrderText}, [&](const ScanBatch& batch) {
     if (++batches == 1) orders.change();
-    for (std::size_t r = 0; r < batch.row_count(); ++r) CHECK(batch.value(0, r).raw() <= 100);
+    for (std::size_t r = 0; r < batch.row_count(); ++r)
+      CHECK(batch.get_unchecked(0, r).raw() <= 100);
     return true;
   }));
-  CHECK(before.get(kOrderNumber) == Value::int64(7));
+  CHECK(before.get_unchecked(kOrderNumber) == Value::int64(7));
   // Its own row, another's, and one beyond int32.
   const Row own = must(open.find({orders.table, 0}, {Value::int32(100)}));
   must(open.update(orders.table, own.id(), {{kOrderText, Value::string("changed")}}));
@@ -157,9 +159,12 @@ TEST_CASE("an open transaction goes on when a column's type changes", "[engine]"
   must(open.insert(orders.table, {Value::int64(kBeyond), Value::string("far"), Value::null()}));
   must(open.commit());
   const Transaction t = must(orders.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({orders.table, 0}, {Value::int64(100)})).get_string(kOrderText) == "changed");
-  CHECK(must(t.find({orders.table, 0}, {Value::int64(7)})).get_int64(ColumnId(2)) == -kBeyond);
-  CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null(ColumnId(2)));
+  CHECK(must(t.find({orders.table, 0}, {Value::int64(100)}))
+            .get_unchecked<std::string_view>(kOrderText) == "changed");
+  CHECK(
+      must(t.find({orders.table, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId(2)) ==
+      -kBeyond);
+  CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null_unchecked(ColumnId(2)));
 }
 
 TEST_CASE("a transaction that read by a key has no conflict with a change of type", "[engine]") {
@@ -190,7 +195,7 @@ TEST_CASE("a transaction that read by a key has no conflict with a change of typ
     CHECK(first.commit().code() == StatusCode::kConflict);
     Transaction last = must(database->begin());
     must(last.insert(table, {{ColumnId(0), Value::int32(4)}}));
-    CHECK(must(last.find({table, 0}, {Value::int32(4)})).is_null(kOrderText));
+    CHECK(must(last.find({table, 0}, {Value::int32(4)})).is_null_unchecked(kOrderText));
   }
 }
 
@@ -321,15 +326,15 @@ struct Lacking {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (const std::int64_t id : {0, 299, 300, 399, 400, 2999}) {
       const Row row = must(t.find({table, 0}, {Value::int64(id)}));
-      CHECK(row.get(ColumnId(1)) == Value::string(id < 400 ? constant : text_of(id)));
-      CHECK(row.get(ColumnId(2)) == Value::int64(id < 400 ? -9 : 3));
+      CHECK(row.get_unchecked(ColumnId(1)) == Value::string(id < 400 ? constant : text_of(id)));
+      CHECK(row.get_unchecked(ColumnId(2)) == Value::int64(id < 400 ? -9 : 3));
     }
     const auto groups = must(query::Query::table("t")
                                  .group_by({"number"}, {query::count().as("n")})
                                  .order_by({query::asc("n")})
                                  .run(t));
     CHECK(groups.row_count() == 2);
-    CHECK(groups.value(0, 1).as_int64() == 400);
+    CHECK(groups.get_unchecked(0, 1).as_int64() == 400);
   }
 
   const std::string constant = std::string(100, 'c');

@@ -54,7 +54,7 @@ Status outcome_of(const Condition& condition, const std::vector<Value>& values) 
 }
 
 const std::vector<Value> kRow = {Value::int32(5),      Value::int64(-7),
-                                 Value::real(0.5),     Value::decimal(1234),
+                                 Value::real(0.5),     Value::decimal_units(1234),
                                  Value::string("abc"), Value::boolean(true),
                                  Value::bytes("xyz"),  Value::timestamp(86'400'000'000)};
 const std::vector<Value> kNulls(8);
@@ -69,9 +69,9 @@ TEST_CASE("an insert that gives some columns takes the defaults of the others", 
     const RowId row = must(t.insert(table, {{ColumnId(0), Value::int64(opened)}}));
     const std::vector<Value> found = row_of(t, table, row, 7);
     CHECK(found == std::vector<Value>{Value::int64(opened), Value::int32(18),
-                                      Value::string("nobody in particular"), Value::decimal(300),
-                                      Value::timestamp(86'400'000'000), Value::int64(-1),
-                                      Value::null()});
+                                      Value::string("nobody in particular"),
+                                      Value::decimal_units(300), Value::timestamp(86'400'000'000),
+                                      Value::int64(-1), Value::null()});
     must(t.commit());
     database.reopen();
   }
@@ -156,7 +156,7 @@ TEST_CASE("checks of every kind are true, false and unknown as in SQL", "[engine
       {col("l") >= col("i"), false},
       {col("d") < 1, true},
       {col("d") < 0.5, false},
-      {col("m") == query::constant(Value::decimal(12340), 3), true},
+      {col("m") == query::constant(Value::decimal(12340, 3)), true},
       {col("m") > 12, true},
       {col("m") > 13, false},
       {col("i").between(5, 6), true},
@@ -201,7 +201,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
       {col("age") == col("x"), "no column 'x'"},
       {col("age") == 0.5, "double 0.5 does not fit"},
       {col("age") == std::int64_t{3'000'000'000}, "int64 3000000000 does not fit"},
-      {col("paid") == query::constant(Value::decimal(1), 3), "decimal 0.001 does not fit"},
+      {col("paid") == query::constant(Value::decimal(1, 3)), "decimal 0.001 does not fit"},
       {col("age") == col("name"), "cannot be compared with name of type string"},
       {col("age").starts_with("1"), "expected string or bytes"},
       {col("age") + 1 == 2, "'(age + 1) = 2' is neither a comparison"},
@@ -250,7 +250,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
 TEST_CASE("defaults and checks survive encoding, and damage to them is found", "[engine]") {
   TableSchema schema = people();
   schema.check("every", (col("age").in({1, 2, 3}) && !col("name").contains("x")) ||
-                            col("paid") > query::constant(Value::decimal(15), 1));
+                            col("paid") > query::constant(Value::decimal(15, 1)));
   const TableSchema complete = must(engine::complete_schema(schema));
   const std::string bytes = engine::encode_schema(complete);
   const TableSchema back = must(engine::decode_schema(bytes));

@@ -76,8 +76,8 @@ class AlteredTable {
       row.get_all(all);
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         const Value& expected = dropped_[i] ? kNull : values[i];
-        wrong += all[i] == expected && row.get(column(i)) == expected &&
-                         row.is_null(column(i)) == expected.is_null()
+        wrong += all[i] == expected && row.get_unchecked(column(i)) == expected &&
+                         row.is_null_unchecked(column(i)) == expected.is_null()
                      ? 0
                      : 1;
       }
@@ -210,7 +210,7 @@ class AlteredTable {
     std::size_t rows = 0;
     must(t.scan(table_, {column(0), column(i)}, [&](const ScanBatch& batch) {
       for (std::size_t r = 0; r < batch.row_count(); ++r, ++rows)
-        wrong += batch.value(1, r) == rows_.at(batch.value(0, r).raw())[i] ? 0 : 1;
+        wrong += batch.get_unchecked(1, r) == rows_.at(batch.get_unchecked(0, r).raw())[i] ? 0 : 1;
       return true;
     }));
     return wrong + (rows == rows_.size() ? 0 : 1);
@@ -231,7 +231,10 @@ class AlteredTable {
         must(query::Query::table("t").group_by({name.c_str()}, {query::count().as("n")}).run(t));
     std::size_t wrong = groups.row_count() == counts.size() ? 0 : 1;
     for (std::size_t r = 0; r < groups.row_count(); ++r)
-      wrong += counts[groups.value(r, 0).to_string()] == groups.value(r, 1).as_int64() ? 0 : 1;
+      wrong +=
+          counts[groups.get_unchecked(r, 0).to_string()] == groups.get_unchecked(r, 1).as_int64()
+              ? 0
+              : 1;
     if (rows_.empty()) return wrong;
     const Value wanted = rows_.begin()->second[i];
     const auto condition =
@@ -301,9 +304,9 @@ TEST_CASE("rows from before a column was added have its default, in an open tran
       items.table, with_default(column_of("note", Type::kString, true), Value::string(kLongText))));
   const ColumnId size = must(items.database->add_column(items.table, column_of("s", Type::kDate)));
   for (const Row& row : {in_main, in_delta}) {
-    CHECK(row.get(tax) == Value::int64(-7));
-    CHECK(row.get_string(note) == kLongText);
-    CHECK(row.is_null(size));
+    CHECK(row.get_unchecked(tax) == Value::int64(-7));
+    CHECK(row.get_unchecked<std::string_view>(note) == kLongText);
+    CHECK(row.is_null_unchecked(size));
     std::vector<Value> few(3);
     row.get_all(few);
     CHECK(few[2] == Value::int32(5));
@@ -376,9 +379,9 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   for (int opened = 0; opened < 2; ++opened) {
     Transaction t = must(items.database->begin());
     const Row row = must(t.find({items.table, 0}, {Value::int64(3)}));
-    CHECK(row.get(extra).is_null());
-    CHECK(row.get_string(extra).empty());
-    CHECK(row.get(again).is_null());
+    CHECK(row.get_unchecked(extra).is_null());
+    CHECK(row.get_unchecked<std::string_view>(extra).empty());
+    CHECK(row.get_unchecked(again).is_null());
     const std::string gone = "table items: column 3 was dropped";
     CHECK(said(t.update(items.table, row.id(), {{extra, Value::null()}}).status()) == gone);
     CHECK(said(t.scan(items.table, {extra}, [](const ScanBatch&) { return true; })) == gone);
@@ -420,7 +423,8 @@ TEST_CASE(
     must(t.update(table, must(t.find({table, 0}, {Value::int64(id)})).id(),
                   {{ColumnId(2), Value::int32(3)}}));
   for (std::int64_t id = 0; id <= 10; ++id)
-    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get(ColumnId(1)) == Value::int32(1));
+    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked(ColumnId(1)) ==
+          Value::int32(1));
   must(t.commit());
 }
 
@@ -437,7 +441,8 @@ TEST_CASE("a scan of a column dropped meanwhile fails before it returns other da
   const Transaction reader = must(items.database->begin(AccessMode::kReadOnly));
   std::int64_t batches = 0;
   const Status scanned = reader.scan(items.table, {extra}, [&](const ScanBatch& batch) {
-    for (std::size_t r = 0; r < batch.row_count(); ++r) CHECK(batch.value(0, r).raw() >= 1'000'000);
+    for (std::size_t r = 0; r < batch.row_count(); ++r)
+      CHECK(batch.get_unchecked(0, r).raw() >= 1'000'000);
     if (++batches == 1) {
       must(items.database->drop_column(items.table, extra));
       CHECK(items.database->merge(items.table).code() == StatusCode::kBusy);  // for this reader

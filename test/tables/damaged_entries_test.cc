@@ -37,7 +37,7 @@ struct Damaged {
     for (std::int64_t i = 0; i < kRowsOfDamaged; ++i) {
       const std::int64_t value = i < 1'000 ? i : 0;
       must(t.insert(table, {Value::int64(value), Value::int32(static_cast<std::int32_t>(value)),
-                            Value::string(text_of_entry(value))}));
+                            Value::string(std::string_view(text_of_entry(value)))}));
     }
     must(t.commit());
   }

@@ -60,7 +60,7 @@ struct Numbers {
       const Row row = must(t.find({table, 0}, {Value::int64(n)}));
       const std::vector<Value> wanted = row_of(n);
       for (std::size_t i = 0; i < wanted.size(); ++i)
-        wrong += row.get(ColumnId(static_cast<std::uint16_t>(i))) == wanted[i] ? 0 : 1;
+        wrong += row.get_unchecked(ColumnId(static_cast<std::uint16_t>(i))) == wanted[i] ? 0 : 1;
       wrong += must(t.find({table, 2}, {wanted[4], wanted[3]})).id() == row.id() ? 0 : 1;
     }
     CHECK(wrong == 0);
@@ -85,23 +85,23 @@ struct Numbers {
                                      .group_by({}, {sum("number"), count_distinct("number"),
                                                     min("number"), max("number"), count()})
                                      .run(t));
-    CHECK(all.value(0, 0).raw() == sum_of);
-    CHECK(all.value(0, 1).raw() == end - nulls);
-    CHECK(all.value(0, 2).raw() == least);
-    CHECK(all.value(0, 3).raw() == greatest);
-    CHECK(all.value(0, 4).raw() == end);
+    CHECK(all.get_unchecked(0, 0).raw() == sum_of);
+    CHECK(all.get_unchecked(0, 1).raw() == end - nulls);
+    CHECK(all.get_unchecked(0, 2).raw() == least);
+    CHECK(all.get_unchecked(0, 3).raw() == greatest);
+    CHECK(all.get_unchecked(0, 4).raw() == end);
     const QueryResult below = must(
         Query::table("numbers").where(col("number") < 5'000'000).group_by({}, {sum("few")}).run(t));
-    CHECK(below.value(0, 0).raw() == sum_below);
+    CHECK(below.get_unchecked(0, 0).raw() == sum_below);
     const QueryResult unknown =
         must(Query::table("numbers").where(col("number").is_null()).group_by({}, {count()}).run(t));
-    CHECK(unknown.value(0, 0).raw() == nulls);
+    CHECK(unknown.get_unchecked(0, 0).raw() == nulls);
     for (const std::int64_t n : {std::int64_t{0}, std::int64_t{7}, end - 2, end - 1}) {
       if (row_of(n)[1].is_null()) continue;
       const QueryResult one =
           must(Query::table("numbers").where(col("number") == row_of(n)[1].raw()).run(t));
       REQUIRE(one.row_count() == 1);
-      CHECK(one.value(0, 0).raw() == n);
+      CHECK(one.get_unchecked(0, 0).raw() == n);
     }
   }
 
@@ -110,7 +110,7 @@ struct Numbers {
     std::int64_t wrong = 0;
     Value last = Value::null();
     must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-      const Value number = row.get(kBig);
+      const Value number = row.get_unchecked(kBig);
       wrong += !last.is_null() && (number.is_null() || number.raw() < last.raw()) ? 1 : 0;
       last = number;
       ++rows;
@@ -161,7 +161,8 @@ TEST_CASE("a table that gave up a dictionary is opened, written and merged like 
     for (std::int64_t n = 0; n < 2'000; ++n) {
       const Row row = must(t.find({numbers.table, 0}, {Value::int64(n)}));
       must(t.update(numbers.table, row.id(), {{kFew, Value::int32(77)}}));
-      CHECK(must(t.find({numbers.table, 0}, {Value::int64(n)})).get(kBig) == row_of(n)[1]);
+      CHECK(must(t.find({numbers.table, 0}, {Value::int64(n)})).get_unchecked(kBig) ==
+            row_of(n)[1]);
     }
     t.abort();
   }
@@ -268,7 +269,7 @@ TEST_CASE("the next merge gives back the space of a dictionary that was given up
   CHECK(column().dictionary_bytes == 0);
   const Transaction t = must(database->begin(AccessMode::kReadOnly));
   for (std::int64_t id = 0; id < n; id += 997)
-    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_int64(ColumnId(1)) ==
+    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(ColumnId(1)) ==
           std::max<std::int64_t>(0, id - kAlike) * 1'009);
 }
 

@@ -66,7 +66,8 @@ struct Family {
     std::vector<std::string> words;
     must(t.scan(child, {kId, kParent}, [&](const ScanBatch& batch) {
       for (std::size_t i = 0; i < batch.row_count(); ++i)
-        words.push_back(batch.value(0, i).to_string() + ":" + batch.value(1, i).to_string());
+        words.push_back(batch.get_unchecked(0, i).to_string() + ":" +
+                        batch.get_unchecked(1, i).to_string());
       return true;
     }));
     std::sort(words.begin(), words.end());
@@ -189,7 +190,7 @@ TEST_CASE("rows of one table may refer to each other, in rings and to themselves
   must(t.insert_rows(table, rows));
   const RowId own = must(t.update(table, node(4).id(), {{kId, Value::int64(5)}}));
   CHECK(node(5).id() == own);  // the row that its own cascade has made of it
-  CHECK(node(5).get_int64(kParent) == 5);
+  CHECK(node(5).get_unchecked<std::int64_t>(kParent) == 5);
   must(t.remove(table, own));
   must(t.remove(table, node(2).id()));
   std::size_t left = 0;
@@ -198,7 +199,7 @@ TEST_CASE("rows of one table may refer to each other, in rings and to themselves
     return true;
   }));
   CHECK(left == (action == Action::kCascade ? 0 : 20'002));
-  if (action == Action::kSetNull) CHECK(node(3).is_null(kParent));
+  if (action == Action::kSetNull) CHECK(node(3).is_null_unchecked(kParent));
   must(t.commit());
   must(database->verify({}));
 }
@@ -224,14 +225,14 @@ TEST_CASE("a cascade that fails half way leaves nothing behind", "[engine]") {
                  "table notes, foreign key of_parent: table notes, check kept: id < 10 or parent "
                  "is not null does not hold for id = 11, parent = NULL");
   CHECK(family.found(t) == before);
-  CHECK(must(t.find({note, 0}, {Value::int64(1)})).get_int64(kParent) == 2);
-  CHECK(must(t.find({note, 0}, {Value::int64(2)})).get_int64(kParent) == 1);
+  CHECK(must(t.find({note, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(kParent) == 2);
+  CHECK(must(t.find({note, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(kParent) == 1);
   // All of it can be written again.
   must(t.remove(grand, family.row(t, grand, 1)));
   must(t.remove(note, family.row(t, note, 11)));
   must(family.remove_parent(t, 2));
   CHECK(family.found(t) == "1:1 3:3");
-  CHECK(must(t.find({note, 0}, {Value::int64(1)})).is_null(kParent));
+  CHECK(must(t.find({note, 0}, {Value::int64(1)})).is_null_unchecked(kParent));
   must(t.commit());
   must(family.database->verify({}));
   family.database.reopen();
@@ -306,9 +307,9 @@ TEST_CASE("keys of several columns, one of them text, and NULL in one of them", 
                  "table c, foreign key by_code: code = '" + std::string(40, 'x') +
                      "'... of 100 bytes, number = 2 is not in table parents, key by_code");
   const RowId next = must(t.update(parent, row, {{ColumnId(1), Value::string("b")}}));
-  CHECK(must(t.find({child, 0}, {Value::int64(10)})).get_string(ColumnId(1)) == "b");
+  CHECK(must(t.find({child, 0}, {10})).get_unchecked<std::string_view>(ColumnId(1)) == "b");
   const RowId nulled = must(t.update(parent, next, {{ColumnId(1), Value::null()}}));
-  CHECK(must(t.find({child, 0}, {Value::int64(10)})).is_null(ColumnId(1)));
+  CHECK(must(t.find({child, 0}, {Value::int64(10)})).is_null_unchecked(ColumnId(1)));
   must(t.remove(parent, nulled));
   must(t.commit());
   must(database->verify({}));

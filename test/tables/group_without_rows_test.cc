@@ -57,25 +57,26 @@ struct Codes {
                           query::max(query::col("code")), query::count_distinct(query::col("code")),
                           query::count(query::col("word"))})
                  .run(t));
-    CHECK(sums.value(0, 0).raw() == rows);
-    CHECK(sums.value(0, 1).raw() == sum);
-    CHECK(sums.value(0, 2).raw() == 0);
-    CHECK(sums.value(0, 3).raw() == (rows - 1) * 7);
-    CHECK(sums.value(0, 4).raw() == rows);
-    CHECK(sums.value(0, 5).raw() == 0);
+    CHECK(sums.get_unchecked(0, 0).raw() == rows);
+    CHECK(sums.get_unchecked(0, 1).raw() == sum);
+    CHECK(sums.get_unchecked(0, 2).raw() == 0);
+    CHECK(sums.get_unchecked(0, 3).raw() == (rows - 1) * 7);
+    CHECK(sums.get_unchecked(0, 4).raw() == rows);
+    CHECK(sums.get_unchecked(0, 5).raw() == 0);
     std::int64_t scanned = 0;
     must(t.scan(table, {kCodeColumn, kWord}, [&](const ScanBatch& batch) {
-      for (const std::int64_t code : batch.integers(0)) scanned += code;
+      for (const std::int64_t code : batch.column_unchecked<std::int64_t>(0)) scanned += code;
       return true;
     }));
     CHECK(scanned == sum);
     std::int64_t in_order = 0;
     must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-      return row.get_int64(kCodeColumn) == 7 * in_order && ++in_order != 0;
+      return row.get_unchecked<std::int64_t>(kCodeColumn) == 7 * in_order && ++in_order != 0;
     }));
     CHECK(in_order == rows);
     for (std::int64_t id = 0; id < rows; id += 997)
-      CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_int64(kCodeColumn) == 7 * id);
+      CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(kCodeColumn) ==
+            7 * id);
   }
 
   std::int64_t rows = 0;

@@ -122,10 +122,11 @@ void Town::check(const People& wanted, Transaction& t) {
   for (const auto& [id, person] : wanted) {
     const auto by_id = t.find({table, 0}, {Value::int32(id)});
     const auto by_name = t.find({table, 2}, {Value::string(person.name)});
-    const bool right = by_id.ok() && by_name.ok() && by_id->get_int32(kPersonCode) == person.code &&
-                       by_id->get_string(kName) == person.name &&
-                       by_id->get(kCity) == city_of(person.city) &&
-                       by_name->get_int32(kPerson) == id;
+    const bool right = by_id.ok() && by_name.ok() &&
+                       by_id->get_unchecked<std::int32_t>(kPersonCode) == person.code &&
+                       by_id->get_unchecked<std::string_view>(kName) == person.name &&
+                       by_id->get_unchecked(kCity) == city_of(person.city) &&
+                       by_name->get_unchecked<std::int32_t>(kPerson) == id;
     wrong += right ? 0 : 1;
     by_code[person.code].insert(id);
   }
@@ -133,7 +134,7 @@ void Town::check(const People& wanted, Transaction& t) {
   for (std::int32_t code = 0; code < 97; ++code) {
     std::multiset<std::int32_t> found;
     must(t.find_all({table, 1}, {Value::int32(code)}, [&](const Row& row) {
-      found.insert(row.get_int32(kPerson));
+      found.insert(row.get_unchecked<std::int32_t>(kPerson));
       return true;
     }));
     wrong += found == by_code[code] ? 0 : 1;
@@ -144,7 +145,7 @@ void Town::check(const People& wanted, Transaction& t) {
   std::sort(names.begin(), names.end());
   std::vector<std::string> walked;
   must(t.range({table, 2}, {}, {}, [&](const Row& row) {
-    walked.emplace_back(row.get_string(kName));
+    walked.emplace_back(row.get_unchecked<std::string_view>(kName));
     return true;
   }));
   CHECK(walked == names);
@@ -157,7 +158,8 @@ void Town::check(const People& wanted, Transaction& t) {
     const std::vector<Value> low{city_of(city), Value::int32(20)};
     const std::vector<Value> high{city_of(city), Value::int32(60)};
     must(t.range({table, 3}, {low, true}, {high, false}, [&](const Row& row) {
-      found.emplace_back(row.get_int32(kPersonCode), row.get_int32(kPerson));
+      found.emplace_back(row.get_unchecked<std::int32_t>(kPersonCode),
+                         row.get_unchecked<std::int32_t>(kPerson));
       return true;
     }));
     wrong += std::is_sorted(found.begin(), found.end(),
@@ -465,7 +467,7 @@ TEST_CASE("damaged entries of a run give no wrong result, and an audit finds the
     Transaction t = must(town.database->begin(AccessMode::kReadWrite));
     for (std::int32_t id = 0; id < 1000; ++id) {
       const auto row = t.find({town.table, 0}, {Value::int32(id)});
-      if (row.ok()) CHECK(row->get_int32(kPerson) == id);
+      if (row.ok()) CHECK(row->get_unchecked<std::int32_t>(kPerson) == id);
     }
     must(t.range({town.table, 3}, {}, {}, [](const Row&) { return true; }));
     t.abort();

@@ -52,7 +52,7 @@ struct Notes {
     Transaction t = begin();
     for (std::int64_t row = 0; row < 10; ++row)
       must(t.insert(id, {Value::int64(row), Value::int64(row + 100), Value::int64(row % 3),
-                         Value::string(text('a' + static_cast<char>(row)))}));
+                         Value::string(std::string_view(text('a' + static_cast<char>(row))))}));
     must(t.commit());
   }
   Transaction begin() { return must(database->begin(AccessMode::kReadWrite)); }

@@ -61,7 +61,7 @@ struct Registry {
   /// The id of a mail address, by the unique key on it.
   std::int64_t id_of(Transaction& t, KeyId key, const std::string& mail) {
     const Result<Row> found = t.find(key, {Value::string(mail)});
-    return found.ok() ? found->get_int64(ColumnId(0)) : -1;
+    return found.ok() ? found->get_unchecked<std::int64_t>(ColumnId(0)) : -1;
   }
   /// Number of rows with at least this age, by the ordered key on it.
   std::size_t count_from(Transaction& t, KeyId key, std::int32_t age) {
@@ -89,15 +89,16 @@ TEST_CASE("an added unique key finds every row, and refuses duplicates", "[engin
     for (std::int64_t id = 0; id < kPeople; id += 7) CHECK(people.id_of(t, key, mail_of(id)) == id);
     CHECK(people.id_of(t, key, "nobody") == -1);
     const Result<RowId> refused = t.insert(
-        people.table,
-        {Value::int64(kPeople + 5), Value::string(mail_of(77)), Value::null(), Value::int64(5)});
+        people.table, {Value::int64(kPeople + 5), Value::string(std::string_view(mail_of(77))),
+                       Value::null(), Value::int64(5)});
     CHECK(refused.code() == StatusCode::kAlreadyExists);
     CHECK(said(refused.status()) ==
           "table people, key by_mail: mail = 'someone77@example.org' exists");
     // The entry goes with its row.
     const std::int64_t moved = 100 + opened;
-    must(t.update(people.table, people.find(t, moved),
-                  {{ColumnId(1), Value::string("moved" + std::to_string(moved))}}));
+    must(t.update(
+        people.table, people.find(t, moved),
+        {{ColumnId(1), Value::string(std::string_view("moved" + std::to_string(moved)))}}));
     CHECK(people.id_of(t, key, mail_of(moved)) == -1);
     must(t.remove(people.table, people.find(t, 200 + opened)));
     must(t.commit());
@@ -131,7 +132,8 @@ TEST_CASE("duplicate rows prevent a unique key, which then leaves nothing behind
   Registry people;
   {
     Transaction t = people.begin();
-    must(t.update(people.table, people.find(t, 2500), {{ColumnId(1), Value::string(mail_of(30))}}));
+    must(t.update(people.table, people.find(t, 2500),
+                  {{ColumnId(1), Value::string(std::string_view(mail_of(30)))}}));
     must(t.commit());
   }
   const KeySchema by_mail = key_of("by_mail", {"mail"}, true);
@@ -145,8 +147,8 @@ TEST_CASE("duplicate rows prevent a unique key, which then leaves nothing behind
   CHECK(people.database->find_key(people.table, "by_mail").code() == StatusCode::kNotFound);
   Transaction t = people.begin();
   CHECK(t.find({people.table, 2}, {Value::string("x")}).code() == StatusCode::kInvalidArgument);
-  must(t.insert(people.table,
-                {Value::int64(-1), Value::string(mail_of(30)), Value::null(), Value::int64(1)}));
+  must(t.insert(people.table, {Value::int64(-1), Value::string(std::string_view(mail_of(30))),
+                               Value::null(), Value::int64(1)}));
   must(t.remove(people.table, people.find(t, 30)));
   must(t.remove(people.table, people.find(t, 2500)));
   must(t.commit());
@@ -174,9 +176,9 @@ TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
     CHECK(said(t.find(by_code, {Value::int64(-5)}).status()) == "table people: no key 1");
     CHECK(people.id_of(t, by_mail, mail_of(5)) == 5);
     // Rows that it forbade are allowed.
-    must(t.insert(people.table,
-                  {Value::int64(10000 + opened), Value::string("x" + std::to_string(opened)),
-                   Value::null(), Value::int64(-5)}));
+    must(t.insert(people.table, {Value::int64(10000 + opened),
+                                 Value::string(std::string_view("x" + std::to_string(opened))),
+                                 Value::null(), Value::int64(-5)}));
     must(t.commit());
     must(people.database->verify());
     people.database.reopen();
@@ -255,7 +257,7 @@ TEST_CASE("open transactions go on when a key is dropped, and no other key takes
   CHECK(said(busy.status()) ==
         "table people, key again: a transaction that began before it is still open");
   must(commits.update(people.table, people.find(commits, 7),
-                      {{ColumnId(1), Value::string(mail_of(8))}}));
+                      {{ColumnId(1), Value::string(std::string_view(mail_of(8)))}}));
   must(commits.commit());
   aborts.abort();
   CHECK(serializable.commit().code() == StatusCode::kConflict);
@@ -357,7 +359,7 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
   must(table.table_columns().finish_key(1, std::move(next)));
   must(database->verify({}));
   Transaction after = begin();
-  CHECK(must(after.find({id, 1}, {Value::int64(1)})).get_int64(ColumnId(0)) == 1);
+  CHECK(must(after.find({id, 1}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId(0)) == 1);
   change(after, 4);
   must(after.commit());
   must(database->verify({}));
@@ -396,7 +398,8 @@ TEST_CASE("keys are added to rows of main, and dropped, beside index runs", "[en
     Transaction t = people.begin();
     for (std::int64_t id = 3; id < kPeople + 100; id += 11) {
       CHECK(people.id_of(t, by_mail, mail_of(id)) == id);
-      CHECK(must(t.find({people.table, 0}, {Value::int64(id)})).get_int64(ColumnId(3)) == -id);
+      CHECK(must(t.find({people.table, 0}, {Value::int64(id)}))
+                .get_unchecked<std::int64_t>(ColumnId(3)) == -id);
     }
     CHECK(people.count_from(t, by_age, 49) == from_49);
     t.abort();

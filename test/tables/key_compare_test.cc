@@ -70,7 +70,7 @@ struct Mixed {
       std::vector<Value> values;
       for (std::size_t column = 0; column < columns().size(); ++column)
         values.push_back(value(type_of(column)));
-      ids.push_back(must(t.insert(table, values)).value());
+      ids.push_back(must(t.insert(table, values)).row.value());
     }
     must(t.commit());
   }

@@ -97,7 +97,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
           must(t.insert(table, {as[as.size() - 1 - i], bs[(k + i) % bs.size()]}));
       std::vector<std::pair<Value, Value>> found;
       must(t.find_all({table, 0}, {}, [&](const Row& row) {
-        found.emplace_back(row.get(ColumnId{0}), row.get(ColumnId{1}));
+        found.emplace_back(row.get_unchecked(ColumnId{0}), row.get_unchecked(ColumnId{1}));
         return true;
       }));
       const bool sorted =
@@ -112,7 +112,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
       for (const Value& a : as) {
         std::size_t rows = 0;
         must(t.find_all({table, 0}, {a}, [&](const Row& row) {
-          rows += compare_values(row.get(ColumnId{0}), a) == 0 ? 1 : 0;
+          rows += compare_values(row.get_unchecked(ColumnId{0}), a) == 0 ? 1 : 0;
           return true;
         }));
         CHECK(rows == bs.size());

@@ -30,7 +30,8 @@ struct Streets {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     for (int i = 87 + first; i >= first; i -= 3) {
       names.insert("Dresden an der Elbe " + std::to_string(100 + i));
-      must(t.insert(table, {Value::string("Dresden an der Elbe " + std::to_string(100 + i))}));
+      must(t.insert(table, {Value::string(std::string_view("Dresden an der Elbe " +
+                                                           std::to_string(100 + i)))}));
     }
     must(t.commit());
   }
@@ -45,7 +46,7 @@ struct Streets {
     Names found;
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     must(t.range({table, 0}, lower, upper, [&](const Row& row) {
-      found.emplace_back(row.get_string(ColumnId(0)));
+      found.emplace_back(row.get_unchecked<std::string_view>(ColumnId(0)));
       return true;
     }));
     return found;
@@ -119,7 +120,7 @@ TEST_CASE("an old snapshot finds a row once whose key changed behind its hashed 
   const auto check = [&](Transaction& reader, int b) {
     std::vector<std::int32_t> found;
     must(reader.find_all({table, 0}, {Value::int32(7)}, [&](const Row& seen) {
-      found.push_back(seen.get_int32(ColumnId(1)));
+      found.push_back(seen.get_unchecked<std::int32_t>(ColumnId(1)));
       return true;
     }));
     CHECK(found == std::vector<std::int32_t>{b});
@@ -187,10 +188,10 @@ TEST_CASE("cells of a dropped column make no difference between keys", "[engine]
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   std::vector<std::uint32_t> rows;
   for (const int i : {1, 2})
-    rows.push_back(
-        must(t.insert(table, {Value::int32(5), Value::int32(i), Value::int64(i),
-                              Value::string(std::string(20, static_cast<char>('a' + i)))}))
-            .value());
+    rows.push_back(must(t.insert(table, {Value::int32(5), Value::int32(i), Value::int64(i),
+                                         Value::string(std::string_view(
+                                             std::string(20, static_cast<char>('a' + i))))}))
+                       .row.value());
   must(t.commit());
   const engine::Table& now = *database->table(table);
   for (const std::uint16_t column : {1, 2, 3}) {

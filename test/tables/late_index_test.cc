@@ -61,7 +61,7 @@ struct LateTable {
     std::size_t count = 0;
     const ColumnId id[] = {ColumnId(0)};
     must(t.scan(table, id, Predicate::equal(ColumnId(1), name), [&](const ScanBatch& batch) {
-      count += batch.integers(0).size();
+      count += batch.column_unchecked<std::int64_t>(0).size();
       return true;
     }));
     return count;
@@ -81,8 +81,8 @@ TEST_CASE("opening leaves the indexes of large tables, and reads are right witho
   CHECK(late.count_named(Value::string("the name of nobody")) == 0);
   {
     Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-    CHECK(must(t.read(late.table, RowId(17))).get(ColumnId(0)) == Value::int64(17));
-    CHECK(must(t.read(late.table, RowId(13))).get(ColumnId(1)).is_null());
+    CHECK(must(t.read(late.table, RowId(17))).get_unchecked(ColumnId(0)) == Value::int64(17));
+    CHECK(must(t.read(late.table, RowId(13))).get_unchecked(ColumnId(1)).is_null());
   }
   CHECK(late.left() == left);
   must(late.database->finish_opening());
@@ -122,13 +122,16 @@ TEST_CASE("values go into dictionaries that wait for their indexes", "[engine]")
   const std::uint64_t left = late.left();
   late.insert(kRows - 5, kRows + 20);  // known values, and new ones
   CHECK(late.left() == left);
-  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows - 1))) == 2);
-  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows + 1))) == 1);
+  CHECK(late.count_named(
+            Value::string(std::string_view(fmt::format("the name of number {}", kRows - 1)))) == 2);
+  CHECK(late.count_named(
+            Value::string(std::string_view(fmt::format("the name of number {}", kRows + 1)))) == 1);
   must(late.database->verify({}));  // one ValueID for each value
   CHECK(late.left() == 0);
   late.database.reopen();
   must(late.database->verify({}));
-  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows + 1))) == 1);
+  CHECK(late.count_named(
+            Value::string(std::string_view(fmt::format("the name of number {}", kRows + 1)))) == 1);
 }
 
 TEST_CASE("a write makes the indexes when no thread does", "[engine]") {
@@ -152,7 +155,8 @@ TEST_CASE("a look-up makes the key indexes, and they are right", "[engine]") {
   Transaction t = must(late.database->begin(AccessMode::kReadWrite));
   SECTION("a look-up") {
     CHECK(t.find({late.table, 0}, {Value::int64(3)}).code() == StatusCode::kNotFound);
-    CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+    CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+          Value::int64(4));
   }
   SECTION("a range") {
     std::size_t found = 0;
@@ -193,7 +197,8 @@ TEST_CASE("with hints opening leaves only ordered keys", "[engine]") {
   CHECK(left >= kRows);
   CHECK(left < 2 * kRows);
   Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+        Value::int64(4));
   CHECK(late.left() == left);
   std::size_t found = 0;
   const std::vector<Value> five = {Value::int32(5)};
@@ -220,8 +225,8 @@ Ranged range_of(LateTable& late, Transaction& t, std::int32_t low, std::int32_t 
   const std::vector<Value> lower = {Value::int32(low)};
   const std::vector<Value> upper = {Value::int32(high)};
   must(t.range({late.table, 1}, {lower, true}, {upper, false}, [&](const Row& row) {
-    ranged.counts.push_back(static_cast<std::int32_t>(row.get(ColumnId(2)).raw()));
-    ranged.ids.push_back(row.get(ColumnId(0)).raw());
+    ranged.counts.push_back(static_cast<std::int32_t>(row.get_unchecked(ColumnId(2)).raw()));
+    ranged.ids.push_back(row.get_unchecked(ColumnId(0)).raw());
     return true;
   }));
   CHECK(std::is_sorted(ranged.counts.begin(), ranged.counts.end()));
@@ -320,7 +325,8 @@ TEST_CASE("a merge makes the key indexes that it needs entries from", "[engine]"
   late.database.reopen();
   must(late.database->merge(late.table, {}));
   Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+        Value::int64(4));
   t.abort();
   must(late.database->verify({}));
 }

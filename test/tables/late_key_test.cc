@@ -86,7 +86,7 @@ RowId guest_row(Hotel& hotel, Transaction& t, std::int64_t n) {
 bool is_there(Hotel& hotel, Transaction& t, std::int64_t n) {
   const Result<Row> found = t.find(hotel.by_number, number(n));
   if (!found.ok()) CHECK(found.code() == StatusCode::kNotFound);
-  if (found.ok()) CHECK(found->get(ColumnId(0)) == Value::int64(n));
+  if (found.ok()) CHECK(found->get_unchecked(ColumnId(0)) == Value::int64(n));
   return found.ok();
 }
 
@@ -94,7 +94,7 @@ std::vector<std::int64_t> guests_of(Hotel& hotel, Transaction& t, std::int32_t h
   std::vector<std::int64_t> guests;
   const std::vector<Value> wanted = {Value::int32(house)};
   must(t.find_all(hotel.by_room, wanted, [&](const Row& row) {
-    guests.push_back(row.get(ColumnId(0)).raw());
+    guests.push_back(row.get_unchecked(ColumnId(0)).raw());
     return true;
   }));
   std::sort(guests.begin(), guests.end());
@@ -112,7 +112,7 @@ TEST_CASE("a key is looked up before its index is made", "[engine]") {
     const std::string name = Hotel::name_of(id);
     if (id % 10 == 3) continue;
     const std::vector<Value> wanted = {Value::string(name)};
-    CHECK(must(t.find(hotel.by_name, wanted)).get(ColumnId(0)) == Value::int64(id));
+    CHECK(must(t.find(hotel.by_name, wanted)).get_unchecked(ColumnId(0)) == Value::int64(id));
   }
   CHECK_FALSE(is_there(hotel, t, kGuests));
   CHECK_FALSE(is_there(hotel, t, -1));
@@ -150,7 +150,8 @@ TEST_CASE("rows written before a key's index is made are found", "[engine]") {
     must(t.commit());
   }
   const auto check_before = [&] {
-    CHECK(must(before.find(hotel.by_number, number(10))).get(ColumnId(4)) == Value::int32(0));
+    CHECK(must(before.find(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) ==
+          Value::int32(0));
     CHECK(is_there(hotel, before, 11));
     CHECK(is_there(hotel, before, 12));
     CHECK(is_there(hotel, before, 14));
@@ -161,7 +162,7 @@ TEST_CASE("rows written before a key's index is made are found", "[engine]") {
   };
   const auto check_after = [&] {
     Transaction t = hotel.begin();
-    CHECK(must(t.find(hotel.by_number, number(10))).get(ColumnId(4)) == Value::int32(2));
+    CHECK(must(t.find(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) == Value::int32(2));
     CHECK_FALSE(is_there(hotel, t, 11));
     CHECK_FALSE(is_there(hotel, t, 12));
     CHECK(is_there(hotel, t, 14));
@@ -210,13 +211,16 @@ TEST_CASE("keys stay unique before their index is made", "[engine]") {
   nine[4] = Value::int32(9);
   CHECK(must(t.upsert(hotel.by_number, nine)).inserted == false);
   CHECK(must(t.upsert(hotel.by_number, Hotel::guest(kGuests, name))).inserted);
-  CHECK(must(t.find_for_update(hotel.by_number, number(15))).get(ColumnId(0)).raw() == 15);
+  CHECK(must(t.find_for_update(hotel.by_number, number(15))).get_unchecked(ColumnId(0)).raw() ==
+        15);
   must(t.commit());
   CHECK_FALSE(hotel.is_made());
   const auto check = [&] {
     Transaction reader = hotel.begin();
-    CHECK(must(reader.find(hotel.by_number, number(9))).get(ColumnId(4)) == Value::int32(9));
-    CHECK(must(reader.find(hotel.by_number, number(7))).get(ColumnId(3)) == Value::int32(0));
+    CHECK(must(reader.find(hotel.by_number, number(9))).get_unchecked(ColumnId(4)) ==
+          Value::int32(9));
+    CHECK(must(reader.find(hotel.by_number, number(7))).get_unchecked(ColumnId(3)) ==
+          Value::int32(0));
     CHECK(is_there(hotel, reader, 60'000));
     CHECK_FALSE(is_there(hotel, reader, 8));
     CHECK(reader.insert(hotel.table, Hotel::guest(9, name)).code() == StatusCode::kAlreadyExists);
@@ -286,7 +290,8 @@ TEST_CASE("writes before a key's index is made can be undone", "[engine]") {
   }
   const auto check = [&] {
     Transaction reader = hotel.begin();
-    CHECK(must(reader.find(hotel.by_number, number(20))).get(ColumnId(4)) == Value::int32(0));
+    CHECK(must(reader.find(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
+          Value::int32(0));
     CHECK(is_there(hotel, reader, 21));
     CHECK_FALSE(is_there(hotel, reader, 40'021));
     CHECK(is_there(hotel, reader, 22));
@@ -301,7 +306,8 @@ TEST_CASE("writes before a key's index is made can be undone", "[engine]") {
   }
   hotel.make();
   Transaction reader = hotel.begin();
-  CHECK(must(reader.find(hotel.by_number, number(20))).get(ColumnId(4)) == Value::int32(5));
+  CHECK(must(reader.find(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
+        Value::int32(5));
   CHECK_FALSE(is_there(hotel, reader, 21));
   reader.abort();
   must(hotel.database->verify({}));
@@ -351,7 +357,7 @@ TEST_CASE("a crash before a key's index is made leaves what was committed", "[en
   for (const bool is_made : {false, true}) {
     if (is_made) must(crashed->finish_opening());
     Transaction t = must(crashed->begin(AccessMode::kReadWrite));
-    CHECK(must(t.find(hotel.by_number, number(30))).get(ColumnId(4)) == Value::int32(1));
+    CHECK(must(t.find(hotel.by_number, number(30))).get_unchecked(ColumnId(4)) == Value::int32(1));
     CHECK_FALSE(is_there(hotel, t, 31));
     CHECK_FALSE(is_there(hotel, t, 32));
     CHECK(is_there(hotel, t, 40'032));

@@ -47,7 +47,8 @@ struct Notes {
     table = must(database->create_table(schema));
     Transaction t = must(database->begin());
     for (std::int64_t n = 0; n < kRenewedRows; ++n)
-      must(t.insert(table, {Value::int64(n), body(n), Value::string(tag(n)), amount(n)}));
+      must(t.insert(
+          table, {Value::int64(n), body(n), Value::string(std::string_view(tag(n))), amount(n)}));
     must(t.commit());
   }
 
@@ -95,9 +96,9 @@ struct Notes {
                                .group_by({}, {query::sum(query::col("amount")).as("s"),
                                               query::count_distinct(query::col("tag")).as("d")})
                                .run(t));
-    CHECK(sums.value(0, 0).raw() ==
+    CHECK(sums.get_unchecked(0, 0).raw() ==
           kRenewedRows * (kRenewedRows - 1) / 2 * 1000 + kRenewedRows * round);
-    CHECK(sums.value(0, 1).raw() == 50);
+    CHECK(sums.get_unchecked(0, 1).raw() == 50);
     const auto tagged = must(query::Query::table("notes")
                                  .where(query::col("tag") == tag(3))
                                  .select({"id", "body"})
@@ -105,7 +106,10 @@ struct Notes {
     CHECK(tagged.row_count() == kRenewedRows / 50);
     std::size_t in_order = 0;
     must(t.range({table, 1}, {}, {}, [&](const Row& row) {
-      in_order += row.get_string(kTag) == tag(row.get_int64(ColumnId(0))) ? 1 : 0;
+      in_order += row.get_unchecked<std::string_view>(kTag) ==
+                          tag(row.get_unchecked<std::int64_t>(ColumnId(0)))
+                      ? 1
+                      : 0;
       return true;
     }));
     CHECK(in_order == kRenewedRows);
@@ -114,10 +118,10 @@ struct Notes {
     const int now = std::exchange(round, of_round);
     for (std::int64_t n = 0; n < kRenewedRows; ++n) {
       const Row row = must(t.find({table, 0}, {Value::int64(n)}));
-      CHECK(row.is_null(kBody) == (n % 7 == 0));
-      if (n % 7 != 0) CHECK(row.get_string(kBody) == text(n));
-      CHECK(row.get_string(kTag) == tag(n));
-      CHECK(row.get(kNoteAmount) == amount(n));
+      CHECK(row.is_null_unchecked(kBody) == (n % 7 == 0));
+      if (n % 7 != 0) CHECK(row.get_unchecked<std::string_view>(kBody) == text(n));
+      CHECK(row.get_unchecked<std::string_view>(kTag) == tag(n));
+      CHECK(row.get_unchecked(kNoteAmount) == amount(n));
     }
     round = now;
   }
@@ -199,16 +203,16 @@ TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back"
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (std::int64_t i = 0; i < end; i += 13) {
       const Row row = must(t.find({table, 0}, {Value::int64(i)}));
-      CHECK(row.is_null(ColumnId(1)) == (i % 10 == 0));
-      CHECK((i % 10 == 0 || row.get_int32(ColumnId(1)) == -3 * i));
-      CHECK(row.get_int64(ColumnId(2)) == i << 33);
+      CHECK(row.is_null_unchecked(ColumnId(1)) == (i % 10 == 0));
+      CHECK((i % 10 == 0 || row.get_unchecked<std::int32_t>(ColumnId(1)) == -3 * i));
+      CHECK(row.get_unchecked<std::int64_t>(ColumnId(2)) == i << 33);
     }
     const auto distinct = must(query::Query::table("numbers")
                                    .group_by({}, {query::count_distinct(query::col("m")).as("m"),
                                                   query::count(query::col("n")).as("n")})
                                    .run(t));
-    CHECK(distinct.value(0, 0).raw() == end);
-    CHECK(distinct.value(0, 1).raw() == end - (end + 9) / 10);
+    CHECK(distinct.get_unchecked(0, 0).raw() == end);
+    CHECK(distinct.get_unchecked(0, 1).raw() == end - (end + 9) / 10);
     const auto groups = must(query::Query::table("numbers")
                                  .group_by({"m"}, {query::sum(query::col("n")).as("s")})
                                  .run(t));
@@ -276,7 +280,8 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
     reader.emplace(must(notes.database->begin(AccessMode::kReadOnly)));
     for (std::int64_t n = 1; n < 7; ++n)
       for (const ColumnId column : {kBody, kTag})
-        seen.push_back(must(reader->find({notes.table, 0}, {Value::int64(n)})).get_string(column));
+        seen.push_back(must(reader->find({notes.table, 0}, {Value::int64(n)}))
+                           .get_unchecked<std::string_view>(column));
     return true;
   };
   const MergeReport report = notes.merge(options);
@@ -319,8 +324,8 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
   };
   for (std::int64_t n = 0; n < 1000; ++n) {
     Transaction t = must(database->begin());
-    must(t.insert(parent, {Value::string(code(n)), Value::int64(n)}));
-    must(t.insert(child, {Value::int64(n), Value::string(code(n))}));
+    must(t.insert(parent, {Value::string(std::string_view(code(n))), Value::int64(n)}));
+    must(t.insert(child, {Value::int64(n), Value::string(std::string_view(code(n)))}));
     if (n >= 100) remove_parent(t, n - 100);
     must(t.commit());
   }
@@ -331,12 +336,13 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
   }
   check_pool_is_whole(database);
   Transaction t = must(database->begin());
-  CHECK(t.insert(child, {Value::int64(5000), Value::string(code(5))}).status().code() ==
-        StatusCode::kConstraintViolated);
+  CHECK(t.insert(child, {Value::int64(5000), Value::string(std::string_view(code(5)))})
+            .status()
+            .code() == StatusCode::kConstraintViolated);
   remove_parent(t, 950);
   CHECK(t.find({child, 0}, {Value::int64(950)}).status().code() == StatusCode::kNotFound);
   must(t.find({child, 0}, {Value::int64(951)}).status());
-  must(t.insert(child, {Value::int64(5001), Value::string(code(951))}).status());
+  must(t.insert(child, {Value::int64(5001), Value::string(std::string_view(code(951)))}).status());
   must(t.commit());
   check_pool_is_whole(database);
 }

@@ -53,7 +53,7 @@ TEST_CASE("a scan gives every column of every row, in batches", "[engine]") {
       ids.insert(batch.row_ids()[i].value());
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const ModelValue& expected = rows.rows[next][c];
-        wrong += batch.value(c, i) == expected.view() ? 0 : 1;
+        wrong += batch.get_unchecked(c, i) == expected.view() ? 0 : 1;
         const auto nulls = batch.nulls(c);
         wrong += (!nulls.empty() && nulls[i] != 0) == expected.null ? 0 : 1;
       }
@@ -79,7 +79,7 @@ TEST_CASE("a predicate selects exactly the rows that are equal", "[engine]") {
       must(rows.begin().scan(rows.table, columns, Predicate::equal(ColumnId{column}, wanted.view()),
                              [&](const ScanBatch& batch) {
                                for (std::size_t r = 0; r < batch.row_count(); ++r)
-                                 found += batch.value(0, r) == wanted.view() ? 1 : 0;
+                                 found += batch.get_unchecked(0, r) == wanted.view() ? 1 : 0;
                                return true;
                              }));
       INFO("column " << column << ", " << wanted.view().to_string());

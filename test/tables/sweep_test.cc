@@ -61,7 +61,8 @@ struct Crowd {
     std::set<std::int64_t> found;
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     must(t.scan(table, {ColumnId(0)}, [&](const ScanBatch& batch) {
-      for (const std::int64_t id : batch.integers(0)) REQUIRE(found.insert(id).second);
+      for (const std::int64_t id : batch.column_unchecked<std::int64_t>(0))
+        REQUIRE(found.insert(id).second);
       return true;
     }));
     return found;
@@ -286,7 +287,8 @@ TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[
   const TableId table = must(database->create_table(schema));
   const auto insert = [&](std::int64_t id) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
-    const auto row = t.insert(table, {Value::int64(id), Value::string(fmt::format("name {}", id))});
+    const auto row = t.insert(
+        table, {Value::int64(id), Value::string(std::string_view(fmt::format("name {}", id)))});
     return row.ok() ? t.commit() : row.status();
   };
   for (std::int64_t id = 0; id < 3000; ++id) must(insert(id));

@@ -35,7 +35,7 @@ TEST_CASE("codes of large dictionaries fit into the row", "[engine]") {
   for (std::int32_t row = 0; row < kRows; ++row) {
     const Row read = must(reader.read(table, rows[static_cast<std::size_t>(row)]));
     for (std::uint16_t column = 0; column < 4; ++column)
-      wrong += read.get_int32(ColumnId{column}) == row * 4 + column ? 0 : 1;
+      wrong += read.get_unchecked<std::int32_t>(ColumnId{column}) == row * 4 + column ? 0 : 1;
   }
   CHECK(wrong == 0);
 }
@@ -53,9 +53,9 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
   for (std::int64_t i = 0; i < kRows;) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     for (int k = 0; k < 100; ++k, ++i)
-      rows.push_back(
-          must(t.insert(table, {Value::int64(i), Value::int64(i * 3),
-                                Value::string(std::to_string(i % 5)), Value::decimal(number(i))})));
+      rows.push_back(must(t.insert(table, {Value::int64(i), Value::int64(i * 3),
+                                           Value::string(std::string_view(std::to_string(i % 5))),
+                                           Value::decimal_units(number(i))})));
     must(t.commit());
   }
   for (int opened = 0; opened < 2; ++opened) {
@@ -64,9 +64,9 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
     std::size_t wrong = 0;
     for (std::int64_t i = 0; i < kRows; ++i) {
       const auto row = t.read(table, rows[static_cast<std::size_t>(i)]);
-      wrong += row.ok() && row->get_int64(ColumnId{1}) == i * 3 &&
-                       row->get_string(ColumnId{2}) == std::to_string(i % 5) &&
-                       row->get_int64(ColumnId{3}) == number(i)
+      wrong += row.ok() && row->get_unchecked<std::int64_t>(ColumnId{1}) == i * 3 &&
+                       row->get_unchecked<std::string_view>(ColumnId{2}) == std::to_string(i % 5) &&
+                       row->get_unchecked<std::int64_t>(ColumnId{3}) == number(i)
                    ? 0
                    : 1;
     }
@@ -95,16 +95,18 @@ TEST_CASE("an update moves a row from a narrow chunk to a wide one", "[engine]")
         &database->table(table)->rows().layout(second.value()));
   const Row row = must(writer.find({table, 0}, {Value::int64(1)}));
   CHECK(row.id() == second);
-  CHECK(row.get_int64(ColumnId{1}) == -5);
-  CHECK(row.get_string(ColumnId{2}) == "bytes that are not in the cell");
-  CHECK(row.get_bool(ColumnId{3}));
+  CHECK(row.get_unchecked<std::int64_t>(ColumnId{1}) == -5);
+  CHECK(row.get_unchecked<std::string_view>(ColumnId{2}) == "bytes that are not in the cell");
+  CHECK(row.get_unchecked<bool>(ColumnId{3}));
   // Also within the transaction that inserted it.
   const RowId fresh =
       must(writer.insert(table, {Value::int64(2), Value::null(), Value::null(), Value::null()}));
   must(writer.update(table, fresh, {{ColumnId{1}, Value::int64(INT64_MIN)}}));
-  CHECK(must(writer.find({table, 0}, {Value::int64(2)})).get_int64(ColumnId{1}) == INT64_MIN);
+  CHECK(must(writer.find({table, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(ColumnId{1}) ==
+        INT64_MIN);
   must(writer.commit());
-  CHECK(must(old.find({table, 0}, {Value::int64(1)})).get_int64(ColumnId{1}) == 5);
+  CHECK(must(old.find({table, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId{1}) ==
+        5);
   old.abort();
   must(database->verify({}));
 }
@@ -119,19 +121,19 @@ TEST_CASE("a row gives its columns one by one, some, or all", "[engine]") {
   const std::vector<Value> values = {Value::boolean(true), Value::int32(-3),   Value::int64(4),
                                      Value::real(0.5),     Value::string("s"), Value::null()};
   const Row row = must(t.read(table, must(t.insert(table, values))));
-  CHECK(row.get_bool(ColumnId{0}));
-  CHECK(row.get_int32(ColumnId{1}) == -3);
-  CHECK(row.get_int64(ColumnId{2}) == 4);
-  CHECK(row.get_double(ColumnId{3}) == 0.5);
-  CHECK(row.get_string(ColumnId{4}) == "s");
-  CHECK(row.is_null(ColumnId{5}));
-  CHECK(row.get_int64(ColumnId{5}) == 0);
+  CHECK(row.get_unchecked<bool>(ColumnId{0}));
+  CHECK(row.get_unchecked<std::int32_t>(ColumnId{1}) == -3);
+  CHECK(row.get_unchecked<std::int64_t>(ColumnId{2}) == 4);
+  CHECK(row.get_unchecked<double>(ColumnId{3}) == 0.5);
+  CHECK(row.get_unchecked<std::string_view>(ColumnId{4}) == "s");
+  CHECK(row.is_null_unchecked(ColumnId{5}));
+  CHECK(row.get_unchecked<std::int64_t>(ColumnId{5}) == 0);
   std::vector<Value> all(6);
   row.get_all(all);
   CHECK((all == values));
   const std::vector<ColumnId> some = {ColumnId{4}, ColumnId{0}};
   std::vector<Value> two(2);
-  row.get(some, two);
+  row.get_unchecked(some, two);
   CHECK((two[0] == values[4]));
   CHECK((two[1] == values[0]));
   CHECK(RowId(row.id()) == row.id());
@@ -154,9 +156,8 @@ TEST_CASE("another transaction uses a value that an aborted one added", "[engine
   must(t.commit());
   CHECK(must(database->statistics(table)).columns[0].dictionary_entries == 1);
   database.reopen();
-  CHECK(
-      must(must(database->begin(AccessMode::kReadOnly)).read(table, row)).get_string(ColumnId{0}) ==
-      text.as_string());
+  CHECK(must(must(database->begin(AccessMode::kReadOnly)).read(table, row))
+            .get_unchecked<std::string_view>(ColumnId{0}) == text.as_string());
   must(database->verify({}));
 }
 

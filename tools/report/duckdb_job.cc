@@ -189,7 +189,7 @@ std::string difference(const query::QueryResult& result, const bench::Json& rows
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::size_t i = 0; i < result.columns().size(); ++i) {
       if (rows[row].size() != result.columns().size()) return "a different number of columns";
-      const Value value = result.value(row, i);
+      const Value value = result.get_unchecked(row, i);
       if (!is_equal(value, rows[row][i]))
         return fmt::format("row {}, {}: {}, {} {}", row, result.columns()[i].name,
                            value.to_string(), whose, rows[row][i].dump());

@@ -52,7 +52,7 @@ class Exercise {
     note(begun->scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
       for (std::size_t r = 0; r < batch.row_count(); ++r) {
         rows.push_back(batch.row_ids()[r]);
-        for (std::size_t c = 0; c < columns.size(); ++c) add(batch.value(c, r));
+        for (std::size_t c = 0; c < columns.size(); ++c) add(batch.get_unchecked(c, r));
       }
       return true;
     }));
@@ -61,7 +61,7 @@ class Exercise {
     const auto column = ColumnId(static_cast<std::uint16_t>(random_.below(columns.size())));
     const Result<Row> row = begun->read(table, rows[random_.below(rows.size())]);
     if (!row.ok()) return;
-    note(begun->scan(table, columns, Predicate::equal(column, row->get(column)),
+    note(begun->scan(table, columns, Predicate::equal(column, row->get_unchecked(column)),
                      [&](const ScanBatch& batch) {
                        sum_ += batch.row_count();
                        return true;
@@ -84,10 +84,10 @@ class Exercise {
           wanted.push_back(values[position]);
         if (schema.keys[k].unique) {
           const Result<Row> found = transaction.find(key, wanted);
-          if (found.ok()) add(found->get(ColumnId(0)));
+          if (found.ok()) add(found->get_unchecked(ColumnId(0)));
         }
         note(transaction.find_all(key, wanted, [&](const Row& each) {
-          add(each.get(ColumnId(0)));
+          add(each.get_unchecked(ColumnId(0)));
           return true;
         }));
       }

@@ -208,7 +208,7 @@ class Filler {
         {Value::int64(number), null ? Value::null() : Value::boolean(id % 2 == 0),
          null ? Value::null() : Value::int32(-number), Value::int64(std::int64_t{number} << 33),
          null ? Value::null() : Value::real(number * 0.5),
-         Value::decimal(std::int64_t{100} * number), Value::date(number / 4),
+         Value::decimal_units(std::int64_t{100} * number), Value::date(number / 4),
          Value::timestamp(std::int64_t{number} * 1000003),
          null ? Value::null() : Value::string(text), Value::bytes(name)});
   }

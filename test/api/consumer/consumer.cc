@@ -3,8 +3,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "flugs/database.h"
-#include "flugs/transaction.h"
+#include "flugs/flugs.h"
 
 namespace {
 
@@ -43,7 +42,7 @@ flugs::Status read(const char* path) {
   if (!transaction.ok()) return transaction.status();
   const auto row = transaction->find(*key, {Value::int64(1)});
   if (!row.ok()) return row.status();
-  if (row->get_string(flugs::ColumnId(1)) != "Gdansk") {
+  if (row->get_unchecked<std::string_view>(flugs::ColumnId(1)) != "Gdansk") {
     return {flugs::StatusCode::kCorrupt, "another name was read than was written"};
   }
   return transaction->commit();

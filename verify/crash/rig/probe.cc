@@ -37,7 +37,7 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
     case Type::kDouble:
       return Value::real(number + 0.5);
     case Type::kDecimal:
-      return Value::decimal(number);
+      return Value::decimal_units(number);
     case Type::kTimestamp:
       return Value::timestamp(number);
     case Type::kString:
@@ -104,7 +104,8 @@ Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& trans
   Status s =
       transaction.scan(table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
         for (std::size_t r = 0; r < batch.row_count(); ++r)
-          is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
+          is_repeated |=
+              !rows.emplace(batch.get_unchecked(0, r).as_int32(), batch.row_ids()[r]).second;
         return true;
       });
   if (!s.ok()) return s;

@@ -66,7 +66,7 @@ class RowComparison {
 
   void add(const ScanBatch& batch, std::span<const ColumnId> columns) {
     for (std::size_t r = 0; r < batch.row_count(); ++r) {
-      const std::int32_t id = batch.value(0, r).as_int32();
+      const std::int32_t id = batch.get_unchecked(0, r).as_int32();
       ids_.push_back(id);
       // Most rows lie in the order of their ids.
       auto row = next_ != expected_.end() && next_->first == id ? next_ : expected_.find(id);
@@ -75,8 +75,8 @@ class RowComparison {
         continue;
       }
       for (std::size_t c = 0; c < columns.size() && is_equal_; ++c)
-        is_equal_ =
-            numbered_[columns[c].value()] || batch.value(c, r) == row->second[columns[c].value()];
+        is_equal_ = numbered_[columns[c].value()] ||
+                    batch.get_unchecked(c, r) == row->second[columns[c].value()];
       next_ = std::next(row);
     }
   }
@@ -272,7 +272,7 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
         std::vector<Value> row(schema.columns.size());
         for (std::size_t c = 0; c < columns.size(); ++c) {
           const std::size_t column = columns[c].value();
-          if (!schema.columns[column].auto_increment) row[column] = batch.value(c, r);
+          if (!schema.columns[column].auto_increment) row[column] = batch.get_unchecked(c, r);
         }
         const std::int32_t key = row[0].as_int32();
         is_repeated |= !rows.emplace(key, std::move(row)).second;

@@ -122,7 +122,8 @@ void script_columns(CrashRig& rig) {
   // The default of the column is out of line, and the row of a transaction is from before the
   // column.
   rig.begin({insert("log", log_entry(4, 4)), update("log", 2, {set(1, Value::int64(20))})});
-  log = with(log, "text", Type::kString, true).with_default(Value::string(std::string(80, 'd')));
+  log = with(log, "text", Type::kString, true)
+            .with_default(Value::string(std::string_view(std::string(80, 'd'))));
   rig.alter_table("log", log);
   rig.crash(1);
   rig.commit({update("log", 2, {set(3, Value::string("short"))})});

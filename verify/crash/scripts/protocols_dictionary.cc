@@ -28,8 +28,9 @@ std::string_view word(std::int32_t number, std::size_t bytes = 0) {
 }
 
 std::vector<Value> words_row(std::int32_t id, std::int32_t number, std::size_t bytes = 0) {
-  return {Value::int32(id), Value::string(word(number, bytes)), Value::int32(number),
-          Value::int64(number), Value::string(word(number + 1, bytes))};
+  return {Value::int32(id), Value::string(std::string_view(word(number, bytes))),
+          Value::int32(number), Value::int64(number),
+          Value::string(std::string_view(word(number + 1, bytes)))};
 }
 
 /// A row, and changes of it that add values without new versions of the row.
@@ -37,7 +38,7 @@ Writes row_with_values(std::int32_t id, std::int32_t first, std::int32_t count) 
   Writes writes = {insert("words", words_row(id, first))};
   for (std::int32_t i = 1; i < count; ++i)
     writes.push_back(update("words", id,
-                            {set(1, Value::string(word(first + i))),
+                            {set(1, Value::string(std::string_view(word(first + i)))),
                              set(2, Value::int32(first + i)), set(3, Value::int64(first + i))}));
   return writes;
 }
@@ -54,9 +55,9 @@ void script_new_values(CrashRig& rig) {
   rig.abort({insert("words", words_row(5, 5, 40))});
   // Values that an aborted transaction entered and that were not flushed.
   rig.commit({insert("words", words_row(6, 5, 40))});
-  rig.commit({update(
-      "words", 1,
-      {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)), set(3, Value::int64(-9))})});
+  rig.commit({update("words", 1,
+                     {set(1, Value::string(std::string_view(word(3, 40)))), set(2, Value::int32(9)),
+                      set(3, Value::int64(-9))})});
 }
 
 // What a killed process left in the caches counts as soon as another process relies on it.
@@ -91,8 +92,10 @@ void script_shared_values(CrashRig& rig) {
       rig.begin({insert("words", words_row(2, 2, 40)), insert("words", words_row(3, 3)),
                  insert("words", {Value::int32(4), Value::null(), Value::null(), Value::null(),
                                   Value::null()})});
-  rig.commit({insert("words", words_row(5, 3)),
-              update("words", 1, {set(1, Value::string(word(2, 40))), set(2, Value::null())})});
+  rig.commit(
+      {insert("words", words_row(5, 3)),
+       update("words", 1,
+              {set(1, Value::string(std::string_view(word(2, 40)))), set(2, Value::null())})});
   rig.commit(first);
   const std::size_t second = rig.begin({insert("words", words_row(6, 6, 40))});
   const Writes shared = {insert("words", words_row(7, 6, 40)), insert("words", words_row(8, 8))};
@@ -203,7 +206,7 @@ void script_long_texts(CrashRig& rig) {
   rig.watch();
   for (std::int32_t id = 1; id <= 6; ++id)
     rig.commit({insert("words", words_row(id, id * 10, 1500))});
-  rig.commit({update("words", 1, {set(4, Value::string(word(100, 9000)))})});
+  rig.commit({update("words", 1, {set(4, Value::string(std::string_view(word(100, 9000))))})});
   rig.commit({remove("words", 2), insert("words", words_row(2, 200, 700))});
 }
 

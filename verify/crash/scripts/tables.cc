@@ -126,7 +126,8 @@ TableSchema wide_schema() {
 
 std::vector<Value> wide_row(std::int32_t id) {
   std::vector<Value> row = {Value::int32(id)};
-  for (int i = 0; i < 14; ++i) row.push_back(Value::string(keep(fmt::format("w{}", id * 20 + i))));
+  for (int i = 0; i < 14; ++i)
+    row.push_back(Value::string(std::string_view(keep(fmt::format("w{}", id * 20 + i)))));
   return row;
 }
 

@@ -113,7 +113,7 @@ Status HistoryTables::read_rows(const Transaction& transaction, std::uint32_t ke
                                 std::vector<std::uint32_t>& elements) const {
   const KeyId primary{place_of(key).rows, 0};
   const auto take = [&](const Row& row) {
-    elements.push_back(static_cast<std::uint32_t>(row.get_int64(kElementValue)));
+    elements.push_back(static_cast<std::uint32_t>(row.get_unchecked<std::int64_t>(kElementValue)));
     return true;
   };
   const std::array<Value, 1> list = {number_of(key)};
@@ -135,7 +135,7 @@ Status HistoryTables::read_list(const Transaction& transaction, std::uint32_t ke
   const Result<Row> row = transaction.find({place_of(key).bytes, 0}, {number_of(key)});
   if (row.code() == StatusCode::kNotFound) return {};
   if (!row.ok()) return row.status();
-  const std::string_view bytes = row->get_string(kBytesElements);
+  const std::string_view bytes = row->get_unchecked<std::string_view>(kBytesElements);
   elements.resize(bytes.size() / sizeof(std::uint32_t));
   if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), elements.size() * 4);
   return {};
@@ -156,7 +156,7 @@ Status HistoryTables::append(Transaction& transaction, std::uint32_t key,
   const Result<Row> row = transaction.find({place.bytes, 0}, {number_of(key)});
   std::string elements;
   if (row.ok()) {
-    elements = std::string(row->get_string(kBytesElements)) + bytes_of(value);
+    elements = std::string(row->get_unchecked<std::string_view>(kBytesElements)) + bytes_of(value);
     return transaction.update(place.bytes, row->id(), {{kBytesElements, Value::bytes(elements)}})
         .status();
   }
@@ -171,7 +171,7 @@ Status HistoryTables::read_register(const Transaction& transaction, std::uint32_
   const Result<Row> row = transaction.find({place_of(key).registers, 0}, {number_of(key)});
   if (row.code() == StatusCode::kNotFound) return {};
   if (!row.ok()) return row.status();
-  value = static_cast<std::uint32_t>(row->get_int64(kRegisterValue));
+  value = static_cast<std::uint32_t>(row->get_unchecked<std::int64_t>(kRegisterValue));
   return {};
 }
 
@@ -202,12 +202,15 @@ Status HistoryTables::read_group(const Transaction& transaction, std::uint32_t k
                             Predicate::equal(kRegisterGroup, number_of(group)),
                             [&](const ScanBatch& batch) {
                               for (std::size_t i = 0; i < batch.row_count(); ++i)
-                                if (!take(batch.integers(0)[i], batch.integers(1)[i])) return false;
+                                if (!take(batch.column_unchecked<std::int64_t>(0)[i],
+                                          batch.column_unchecked<std::int64_t>(1)[i]))
+                                  return false;
                               return true;
                             });
   } else {
     done = transaction.find_all({table, kByGroup}, {number_of(group)}, [&](const Row& row) {
-      return take(row.get_int64(kRegisterId), row.get_int64(kRegisterValue));
+      return take(row.get_unchecked<std::int64_t>(kRegisterId),
+                  row.get_unchecked<std::int64_t>(kRegisterValue));
     });
   }
   return done.ok() ? unexpected : done;
