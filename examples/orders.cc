@@ -106,7 +106,7 @@ Result<std::int64_t> place(Shop& shop, std::int64_t customer, std::mt19937& rand
     Order placed{.id = order->number, .customer = customer};
     placed.total.scale = 2;
     FLUGS_ASSIGN(const KeyId by_id, shop.products.table().primary_key());
-    const ColumnId stock = shop.products.column(&Product::stock);
+    FLUGS_ASSIGN(const ColumnId stock, shop.products.column(&Product::stock));
     const auto count = static_cast<std::int32_t>(1 + random() % 4);
     for (std::int32_t number = 1; number <= count; ++number) {
       const Line line{.order_id = placed.id,

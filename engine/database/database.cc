@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
 #include "engine/database/database_core.h"
 #include "flugs/version.h"
 #include "pmem/pool/pool_format.h"
@@ -69,8 +72,9 @@ Result<Table> Database::ensure_table(const TableSchema& wanted) {
     }
     if (found.code() != StatusCode::kNotFound) return found;
     const Result<TableId> made = create_table(wanted);
-    // Another thread may have made it since the look.
+    // Another thread may have made it since the look, or may be dropping it.
     if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made.status();
+    if (!made.ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

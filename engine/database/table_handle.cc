@@ -46,7 +46,24 @@ Result<KeyId> Table::key(std::string_view name) const {
                                                    schema_->name, name, names_of(keys)));
 }
 
+// By its place, since it may have another name.
+Result<KeyId> Table::primary_key() const {
+  if (schema_ == nullptr) return Status(StatusCode::kNotFound, "a Table that was not found");
+  if (schema_->has_primary_key) return KeyId{id_, 0};
+  return Status(StatusCode::kNotFound, fmt::format("table {}: has no primary key", schema_->name));
+}
+
 namespace detail {
+
+Status no_primary_key(const Table& table) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}: has no primary key; name another key", table.name()));
+}
+
+Status row_of_another_table(const Table& table) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}: the row is of another table", table.name()));
+}
 
 Result<std::vector<ColumnId>> bind_members(const Table& table,
                                            std::span<const MemberFacts> members) {

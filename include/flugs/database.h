@@ -243,9 +243,9 @@ class TypedTable;
 
 /// An open database. Opening is recovering: the database that comes back already answers queries.
 ///
-/// Thread-safety: every function may be called from any thread, except moving, assigning and
-/// destroying. A pool is open once at a time; a second opener, in this process or another, gets
-/// kBusy.
+/// Thread-safety: every function may be called from any thread, except moving, assigning,
+/// closing and destroying. A pool is open once at a time; a second opener, in this process or
+/// another, gets kBusy.
 ///
 /// In a forked child, a Database that the parent opened belongs to the parent. Every function of it
 /// and of its transactions fails with kInvalidArgument or returns something empty, and destroying
@@ -272,8 +272,9 @@ class Database {
   /// running. Call `close` to learn of open transactions.
   ~Database();
   /// Closes the database, if no transaction is open. Then no function of it can be used any more.
-  /// Fails with: kBusy (transactions are open, and the message names the oldest of them; the
-  /// database stays open), kInvalidArgument (it is not open).
+  /// As for destroying, no other thread may use the database meanwhile. Fails with: kBusy
+  /// (transactions are open, and the message names the oldest of them; the database stays open),
+  /// kInvalidArgument (it is not open).
   Status close();
 
   /// Creates a table. If it refers to another table (ForeignKeySchema), the call waits up to one
@@ -283,10 +284,11 @@ class Database {
   /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
   /// pool, or 511 tables), kBusy (a transaction that began before is still open, see above).
   Result<TableId> create_table(const TableSchema& schema);
-  /// The table of this name if there is one, which must have the columns, keys, checks and foreign
-  /// keys of the schema; else creates it. It may have more of them, and other defaults. So a
-  /// program may call it at each start. Durable when: it returns ok. Fails with: as create_table,
-  /// and kInvalidArgument (the table exists and differs; the message names the first difference).
+  /// The table of this name if there is one, which must have the columns, keys, foreign keys and,
+  /// by name, checks of the schema; else creates it. It may have more of them, and other defaults.
+  /// So a program may call it at each start. Durable when: it returns ok. Fails with: as
+  /// create_table, and kInvalidArgument (the table exists and differs; the message names the first
+  /// difference).
   Result<Table> ensure_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits up to one second for all open transactions;
   /// after that it fails with kBusy, and the table is as before. Meanwhile, statements on the table

@@ -48,7 +48,7 @@ class Expr {
              (!std::integral<T> || std::same_as<T, bool>))
   Expr(const T& value) : Expr(Value(value)) {}  // NOLINT(google-explicit-constructor)
   template <std::integral Integer>
-    requires(sizeof(Integer) <= 8 && !std::same_as<Integer, bool> && !std::same_as<Integer, char>)
+    requires std::constructible_from<Value, Integer> && (!std::same_as<Integer, bool>)
   Expr(Integer value)  // NOLINT(google-explicit-constructor)
       : Expr(integer(static_cast<std::int64_t>(value))) {}
 

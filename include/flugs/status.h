@@ -86,6 +86,9 @@ static_assert(std::is_nothrow_move_constructible_v<Status> &&
               std::is_nothrow_move_assignable_v<Status>);
 
 namespace detail {
+/// Whether a value of type U contains a T, to which it converts without loss.
+template <typename U, typename T>
+inline constexpr bool kContains = false;
 /// Ends the process: a value was taken out of a failed Result.
 [[noreturn]] void bad_result_access(const Status& status) noexcept;
 }  // namespace detail
@@ -99,9 +102,9 @@ class [[nodiscard]] Result {
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) detail::bad_result_access(status_);
   }
-  /// From a Result whose value converts: a Result<Inserted> is also a Result<RowId>.
+  /// From a Result whose value contains this one: a Result<Inserted> is also a Result<RowId>.
   template <typename U>
-    requires(!std::same_as<U, T> && std::convertible_to<U, T>)
+    requires detail::kContains<U, T>
   Result(Result<U> other) {  // NOLINT(google-explicit-constructor)
     if (other.ok())
       value_.emplace(std::move(other).value());

@@ -27,9 +27,15 @@ class Table {
 
   TableId id() const noexcept { return id_; }
   operator TableId() const noexcept { return id_; }  // NOLINT(google-explicit-constructor)
-  /// Of a table that was found.
-  const TableSchema& schema() const noexcept { return *schema_; }
-  const std::string& name() const noexcept { return schema_->name; }
+  /// Empty for a default Table. For a Table that is kept: `table(...)->schema()` would refer to a
+  /// schema that is destroyed.
+  const TableSchema& schema() const& noexcept {
+    static const TableSchema none;
+    return schema_ == nullptr ? none : *schema_;
+  }
+  const TableSchema& schema() const&& = delete;
+  const std::string& name() const& noexcept { return schema().name; }
+  const std::string& name() const&& = delete;
 
   /// Fails with: kNotFound (the message names the table and the columns that it has).
   Result<ColumnId> column(std::string_view name) const;
@@ -53,7 +59,7 @@ class Table {
   /// Fails with: kNotFound (the message names the table and the keys that it has).
   Result<KeyId> key(std::string_view name) const;
   /// Fails with: kNotFound (the table has none).
-  Result<KeyId> primary_key() const { return key("primary"); }
+  Result<KeyId> primary_key() const;
 
  private:
   TableId id_;

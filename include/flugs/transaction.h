@@ -74,6 +74,8 @@ struct Inserted {
   operator RowId() const noexcept { return row; }  // NOLINT(google-explicit-constructor)
 };
 
+template <>
+inline constexpr bool detail::kContains<Inserted, RowId> = true;
 static_assert(std::is_trivially_copyable_v<Inserted> && std::is_convertible_v<Inserted, RowId>);
 
 /// The result of a call that inserts a row or finds it in the table.

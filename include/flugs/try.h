@@ -12,18 +12,20 @@
 /// FLUGS_TRY evaluates an expression that gives a Status or a Result, and returns its status if it
 /// failed. FLUGS_ASSIGN does the same with a Result, and initialises or assigns its first argument
 /// with the value. It consists of several statements, so it cannot be the body of an `if` without
-/// braces.
-#define FLUGS_TRY(expression)                                                    \
-  do {                                                                           \
-    if (::flugs::Status flugs_status = ::flugs::detail::status_of((expression)); \
-        !flugs_status.ok())                                                      \
-      return flugs_status;                                                       \
-  } while (false)
+/// braces. A structured binding has commas, which a macro takes for the next argument: assign the
+/// whole value first.
+#define FLUGS_TRY(expression) \
+  FLUGS_DETAIL_TRY(FLUGS_DETAIL_JOIN(flugs_status_, __LINE__), expression)
 
 #define FLUGS_ASSIGN(target, expression) \
   FLUGS_DETAIL_ASSIGN(FLUGS_DETAIL_JOIN(flugs_result_, __LINE__), target, expression)
 // Names and declarations cannot stand in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
+#define FLUGS_DETAIL_TRY(status, expression)                                             \
+  do {                                                                                   \
+    if (::flugs::Status status = ::flugs::detail::status_of((expression)); !status.ok()) \
+      return status;                                                                     \
+  } while (false)
 #define FLUGS_DETAIL_ASSIGN(result, target, expression) \
   auto result = (expression);                           \
   if (!result.ok()) return std::move(result).status();  \

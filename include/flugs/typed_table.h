@@ -19,7 +19,7 @@
 #include "flugs/transaction.h"
 
 /// Makes a struct the type of a table's rows: its members are the columns of the same names. Write
-/// it once, in the struct's namespace. At most 100 members.
+/// it once, in the struct's namespace. At most 80 members.
 ///
 ///     struct Order {
 ///       std::int64_t id = 0;
@@ -76,6 +76,8 @@ std::vector<int> places_in_key(const Table& table, std::span<const ColumnId> col
 /// The position, among the members, of the auto-increment column, or -1.
 int numbered_member(const Table& table, std::span<const ColumnId> columns) noexcept;
 Status no_key_in_struct(const Table& table);
+Status no_primary_key(const Table& table);
+Status row_of_another_table(const Table& table);
 
 }  // namespace detail
 
@@ -110,16 +112,21 @@ class TypedTable {
     if (const Result<KeyId> primary = table.primary_key(); primary.ok()) {
       typed.primary_ = *primary;
       typed.key_size_ = table.schema().keys[primary->index].columns.size();
+      const auto members =
+          std::count_if(places.begin(), places.end(), [](int at) { return at >= 0; });
+      typed.has_whole_key_ = static_cast<std::size_t>(members) == typed.key_size_;
     }
     typed.table_ = std::move(table);
     return typed;
   }
 
-  const Table& table() const noexcept { return table_; }
+  const Table& table() const& noexcept { return table_; }
+  const Table& table() const&& = delete;
   /// The column of a member: orders.column(&Order::state).
+  /// Fails with: kNotFound (FLUGS_ROW does not list the member).
   template <typename T>
-  ColumnId column(T Struct::* member) const noexcept {
-    ColumnId found;
+  Result<ColumnId> column(T Struct::* member) const {
+    Result<ColumnId> found = Status(StatusCode::kNotFound, "FLUGS_ROW does not list the member");
     each([&]<std::size_t i>() {
       const auto pointer = std::get<i>(kMembers).pointer;
       if constexpr (std::same_as<decltype(pointer), T Struct::* const>)
@@ -128,8 +135,10 @@ class TypedTable {
     return found;
   }
 
-  /// A row of this table as a struct; texts are copied. Fails with: as Row::get.
+  /// A row of this table as a struct. A std::string_view member is a view, valid as long as the
+  /// row. Fails with: as Row::get; kInvalidArgument (the row is of another table).
   Result<Struct> read(const Row& row) const {
+    if (row.table() != table_.id()) return detail::row_of_another_table(table_);
     Struct result{};
     Status failed;
     each([&]<std::size_t i>() {
@@ -150,6 +159,7 @@ class TypedTable {
   template <typename... Key>
     requires(sizeof...(Key) > 0 && (std::constructible_from<Value, const Key&> && ...))
   Result<Struct> get(const Transaction& transaction, const Key&... key) const {
+    if (key_size_ == 0) return detail::no_primary_key(table_);
     const std::array<Value, sizeof...(Key)> values = {Value(key)...};
     return get(transaction, primary_, values);
   }
@@ -166,33 +176,33 @@ class TypedTable {
 
   /// A 0 in an auto-increment column gets a number. Fails with: as Transaction::insert.
   Result<Inserted> insert(Transaction& transaction, const Struct& row) const {
-    const std::array<ColumnValue, kSize> values = values_of(row, true);
+    const std::array<ColumnValue, kSize> values = values_of(row);
     return transaction.insert(table_.id(), std::span<const ColumnValue>(values));
   }
   /// Changes the row with the same primary key: all columns of the struct outside the key get its
-  /// values. Fails with: as Transaction::update by key.
+  /// values, but that a 0 leaves an auto-increment column as it is.
+  /// Fails with: as Transaction::update by key.
   Result<RowId> update(Transaction& transaction, const Struct& row) const {
-    const std::array<ColumnValue, kSize> values = values_of(row, false);
+    if (key_size_ == 0 || key_size_ > kSize || !has_whole_key_)
+      return detail::no_key_in_struct(table_);
+    const std::array<ColumnValue, kSize> values = values_of(row);
     std::array<Value, kSize> key;
     std::array<ColumnValue, kSize> rest;
-    std::size_t key_count = 0;
     std::size_t rest_count = 0;
     for (std::size_t i = 0; i < kSize; ++i) {
-      if (places_in_key_[i] < 0) {
-        rest[rest_count++] = values[i];
-      } else {
+      if (places_in_key_[i] >= 0)
         key[static_cast<std::size_t>(places_in_key_[i])] = values[i].value;
-        ++key_count;
-      }
+      else if (numbered_ != static_cast<int>(i) || !values[i].value.is_null())
+        rest[rest_count++] = values[i];
     }
-    if (key_count == 0 || key_count != key_size_) return detail::no_key_in_struct(table_);
-    return transaction.update(primary_, std::span<const Value>(key).first(key_count),
+    return transaction.update(primary_, std::span<const Value>(key).first(key_size_),
                               std::span<const ColumnValue>(rest).first(rest_count));
   }
   /// Deletes a row by the primary key. Fails with: as Transaction::remove by key.
   template <typename... Key>
     requires(sizeof...(Key) > 0 && (std::constructible_from<Value, const Key&> && ...))
   Status remove(Transaction& transaction, const Key&... key) const {
+    if (key_size_ == 0) return detail::no_primary_key(table_);
     const std::array<Value, sizeof...(Key)> values = {Value(key)...};
     return transaction.remove(primary_, std::span<const Value>(values));
   }
@@ -212,11 +222,14 @@ class TypedTable {
       (call.template operator()<i>(), ...);
     }(std::make_index_sequence<kSize>());
   }
-  std::array<ColumnValue, kSize> values_of(const Struct& row, bool numbers) const {
+  // A 0 in the auto-increment column is NULL.
+  std::array<ColumnValue, kSize> values_of(const Struct& row) const {
     std::array<ColumnValue, kSize> values;
     each([&]<std::size_t i>() {
       values[i] = {columns_[i], Value(row.*std::get<i>(kMembers).pointer)};
-      if (numbers && numbered_ == static_cast<int>(i) && values[i].value.raw() == 0)
+      const Value& value = values[i].value;
+      const bool is_integer = value.type() == Type::kInt32 || value.type() == Type::kInt64;
+      if (numbered_ == static_cast<int>(i) && is_integer && value.raw() == 0)
         values[i].value = Value::null();
     });
     return values;
@@ -226,6 +239,7 @@ class TypedTable {
   std::array<ColumnId, kSize> columns_{};
   std::array<int, kSize> places_in_key_{};
   std::size_t key_size_ = 0;
+  bool has_whole_key_ = false;  // the struct has each column of the primary key
   int numbered_ = -1;
 };
 

@@ -59,6 +59,11 @@ static_assert(sizeof(ValueKind) == 4);
 ///
 /// Thread-safety: a plain value type.
 class Value {
+  template <typename T>
+  static constexpr bool kIsCharacter =
+      std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+      std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+
  public:
   /// NULL, for a column of any type.
   constexpr Value() noexcept = default;
@@ -69,19 +74,23 @@ class Value {
   /// An int32 if the type has 32 bits or fewer, unless its values need more. An unsigned integer of
   /// 64 bits does not convert, since not all of its values fit.
   template <std::integral T>
-    requires(!std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
-             (sizeof(T) < 8 || std::is_signed_v<T>))
+    requires(!std::same_as<T, bool> && !kIsCharacter<T> &&
+             (sizeof(T) < 8 || (sizeof(T) == 8 && std::is_signed_v<T>)))
   constexpr Value(T v) noexcept  // NOLINT(google-explicit-constructor)
       : Value(sizeof(T) + std::is_unsigned_v<T> <= 4 ? Type::kInt32 : Type::kInt64,
               static_cast<std::int64_t>(v)) {}
-  Value(double v) noexcept : Value(real(v)) {}  // NOLINT(google-explicit-constructor)
+  template <std::floating_point T>
+    requires(sizeof(T) <= sizeof(double))
+  Value(T v) noexcept : Value(real(v)) {}       // NOLINT(google-explicit-constructor)
   constexpr Value(std::string_view v) noexcept  // NOLINT(google-explicit-constructor)
       : Value(Type::kString, v) {}
+  /// A null pointer is NULL.
   constexpr Value(const char* v) noexcept  // NOLINT(google-explicit-constructor)
-      : Value(Type::kString, std::string_view(v)) {}
+      : Value(v == nullptr ? Value() : Value(Type::kString, std::string_view(v))) {}
   Value(const std::string& v) noexcept  // NOLINT(google-explicit-constructor)
       : Value(Type::kString, std::string_view(v)) {}
   Value(std::string&&) = delete;  // the view would outlive the text
+  Value(const std::string&&) = delete;
   /// The value, or NULL.
   template <typename T>
     requires std::constructible_from<Value, const T&>
@@ -265,6 +274,10 @@ static_assert(Value::string("text").as_string().size() == 4);
 static_assert(!std::is_constructible_v<Value, std::string> &&
               !std::is_constructible_v<Value, void*>);
 static_assert(Value(7).type() == Type::kInt32 && Value(7u).type() == Type::kInt64);
+static_assert(!std::is_constructible_v<Value, std::uint64_t> &&
+              !std::is_constructible_v<Value, char> &&
+              !std::is_constructible_v<Value, long double> &&
+              !std::is_constructible_v<Value, std::optional<std::uint64_t>>);
 static_assert(Value(true).type() == Type::kBool && Value("t").type() == Type::kString);
 static_assert(Value::decimal("-12.34").raw() == -1234 && Value::decimal("-12.34").scale() == 2);
 

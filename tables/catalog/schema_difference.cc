@@ -44,8 +44,10 @@ std::string text_of(Type type, unsigned scale, bool not_null, bool numbered) {
 
 std::string text_of(const KeySchema& key) {
   // A key that is not unique is always ordered.
-  return fmt::format("{}{}key on {}", key.unique ? "unique " : "",
-                     key.ordered || !key.unique ? "ordered " : "", joined(key.columns));
+  const std::size_t hashed = key.hashed_columns == 0 ? key.columns.size() : key.hashed_columns;
+  return fmt::format("{}{}key on {}{}", key.unique ? "unique " : "",
+                     key.ordered || !key.unique ? "ordered " : "", joined(key.columns),
+                     hashed == key.columns.size() ? "" : fmt::format(", {} hashed", hashed));
 }
 
 std::string text_of(const ForeignKeySchema& key) {

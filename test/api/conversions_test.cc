@@ -222,6 +222,7 @@ TEST_CASE("values print as people write them", "[api]") {
         "1969-12-31 23:59:00.000001");
   CHECK(Value(sys_days(2024y / 2 / 29) + 0s).to_string() == "2024-02-29 00:00:00");
   CHECK(Value(nullptr).to_string() == "NULL");
+  CHECK(Value(static_cast<const char*>(nullptr)).is_null());
   CHECK(Value(std::optional<int>()).is_null());
   CHECK(Value(std::optional<std::string_view>("x")) == Value("x"));
 }

@@ -39,6 +39,24 @@ struct NoKey {
 };
 FLUGS_ROW(NoKey, customer)
 
+struct Part {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t c = 0;
+  std::int64_t d = 0;
+};
+FLUGS_ROW(Part, d, c, b, a)
+struct LastPart {
+  std::int64_t d = 0;
+};
+FLUGS_ROW(LastPart, d)
+struct Named {
+  std::string name;
+  std::int64_t no = 0;
+  std::int32_t v = 0;
+};
+FLUGS_ROW(Named, name, no, v)
+
 TableSchema orders_schema() {
   TableSchema schema("orders");
   schema.column("id", Type::kInt64).auto_increment();
@@ -114,8 +132,8 @@ TEST_CASE("structs are rows", "[api]") {
   CHECK(world.orders.remove(t, order.id).code() == StatusCode::kNotFound);
   CHECK(world.orders.insert(t, {.id = second.number, .at = now}).code() ==
         StatusCode::kAlreadyExists);
-  CHECK(world.orders.column(&Order::state) == ColumnId(2));
-  CHECK(world.orders.column(&Order::customer) == ColumnId(1));
+  CHECK(must(world.orders.column(&Order::state)) == ColumnId(2));
+  CHECK(must(world.orders.column(&Order::customer)) == ColumnId(1));
   must(t.commit());
 }
 
@@ -137,6 +155,66 @@ TEST_CASE("a struct that does not fit its table is refused by name", "[api]") {
   CHECK(no_key.update(t, {.customer = 1}).status().message().find("primary key") !=
         std::string_view::npos);
   CHECK(no_key.insert(t, {.customer = 1}).code() == StatusCode::kConstraintViolated);  // no time
+}
+
+TEST_CASE("structs find rows by the primary key, whatever its name and its columns", "[api]") {
+  TemporaryDatabase database;
+  TableSchema schema("parts");
+  schema.column("a", Type::kInt64).column("b", Type::kInt64).column("c", Type::kInt64);
+  schema.column("d", Type::kInt64).primary_key({"a", "b", "c", "d"}).unique_key("u", {"d"});
+  const TableId parts = must(database->create_table(schema));
+  Transaction t = must(database->begin());
+  must(t.insert(parts, {1, 2, 3, 4}));
+  must(t.commit());
+  // The struct lacks leading columns of the key: refused before anything is written.
+  const auto last = must(database->table<LastPart>("parts"));
+  Transaction writer = must(database->begin());
+  CHECK(last.update(writer, {.d = 4}).code() == StatusCode::kInvalidArgument);
+  const auto part = must(database->table<Part>("parts"));
+  CHECK(must(part.get(writer, 1, 2, 3, 4)).d == 4);
+  writer.abort();
+  must(database->rename_key({parts, 0}, "pk"));
+  must(database->rename_key({parts, 1}, "primary"));
+  const auto renamed = must(database->table<Part>("parts"));
+  Transaction reader = must(database->begin());
+  CHECK(must(renamed.get(reader, 1, 2, 3, 4)).a == 1);
+  must(renamed.update(reader, {.a = 1, .b = 2, .c = 3, .d = 4}));
+  CHECK(must(must(database->table("parts")).primary_key()) == KeyId{parts, 0});
+  must(renamed.remove(reader, 1, 2, 3, 4));
+}
+
+TEST_CASE("a struct's table refuses rows of others, and says when it has no primary key", "[api]") {
+  World world;
+  must(world.database->create_table(
+      TableSchema("plain").column("customer", Type::kInt64).not_null()));
+  const auto plain = must(world.database->table<NoKey>("plain"));
+  Transaction t = world.begin();
+  const RowId row = must(plain.insert(t, {.customer = 5}));
+  const Row of_plain = must(t.read(plain.table().id(), row));
+  CHECK(must(plain.read(of_plain)).customer == 5);
+  CHECK(world.orders.read(of_plain).status().message() ==
+        "table orders: the row is of another table");
+  for (const Status& refused : {plain.get(t, 5).status(), plain.remove(t, 5)})
+    CHECK(refused.message() == "table plain: has no primary key; name another key");
+  CHECK(plain.update(t, {.customer = 5}).code() == StatusCode::kInvalidArgument);
+  CHECK(TypedTable<Order>().update(t, {}).code() == StatusCode::kInvalidArgument);
+  CHECK(TypedTable<Order>::bind(Table()).code() == StatusCode::kInvalidArgument);
+  const Table none;
+  CHECK(none.name().empty());
+}
+
+TEST_CASE("an update by struct leaves an auto-increment column outside of the key alone", "[api]") {
+  TemporaryDatabase database;
+  TableSchema schema("named");
+  schema.column("name", Type::kString).column("no", Type::kInt64).auto_increment();
+  schema.column("v", Type::kInt32).not_null().primary_key({"name"});
+  must(database->create_table(schema));
+  const auto named = must(database->table<Named>("named"));
+  Transaction t = must(database->begin());
+  const std::int64_t number = must(named.insert(t, {.name = "n", .v = 1})).number;
+  must(named.update(t, {.name = "n", .v = 2}));
+  CHECK(must(named.get(t, "n")).no == number);
+  CHECK(must(named.get(t, "n")).v == 2);
 }
 
 TEST_CASE("rows are updated and removed by key and by row", "[api]") {

@@ -243,7 +243,8 @@ Expr QueryWorld::text(unsigned depth) {
 }
 
 Expr QueryWorld::time(unsigned depth) {
-  if (depth != 0 && random_.chance(40)) return time(0) + Expr(random_.below(400));
+  if (depth != 0 && random_.chance(40))
+    return time(0) + Expr(static_cast<std::int64_t>(random_.below(400)));
   if (random_.chance(15)) return query::date(1970, 3, 1);
   return col(random_.chance(50) ? "d" : "ts");
 }
