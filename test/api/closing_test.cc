@@ -1,4 +1,5 @@
 // Closing a database while transactions are open: it ends no process and loses nothing.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
@@ -89,15 +90,18 @@ TEST_CASE("transactions of a destroyed database end in many threads at once", "[
     std::vector<Transaction> open;
     for (int i = 0; i < 8; ++i) open.push_back(must(database->begin()));
     database.reset();
+    std::atomic<int> failures{0};  // Catch checks in the main thread only
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i)
       threads.emplace_back([&, i] {
         Transaction& t = open[static_cast<std::size_t>(i)];
-        must(t.insert(numbers, {i}));
-        if (i % 2 == 0) must(t.commit());
+        bool is_ok = t.insert(numbers, {i}).ok();
+        if (i % 2 == 0) is_ok = t.commit().ok() && is_ok;
         t.abort();
+        failures += is_ok ? 0 : 1;
       });
     for (std::thread& thread : threads) thread.join();
+    CHECK(failures == 0);
     for (int i = 0; i < 8; ++i) CHECK(holds(path, i) == (i % 2 == 0));
   }
 }
