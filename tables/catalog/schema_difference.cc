@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tables/catalog/schema_codec.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -28,14 +30,6 @@ std::string joined(const std::vector<std::string>& names) {
   return "(" + text + ")";
 }
 
-// The primary key and auto-increment make a column NOT NULL.
-bool is_not_null(const TableSchema& wanted, const ColumnSchema& column) {
-  const bool is_in_primary = wanted.has_primary_key && !wanted.keys.empty() &&
-                             std::find(wanted.keys[0].columns.begin(), wanted.keys[0].columns.end(),
-                                       column.name) != wanted.keys[0].columns.end();
-  return !column.nullable || column.auto_increment || is_in_primary;
-}
-
 std::string text_of(Type type, unsigned scale, bool not_null, bool numbered) {
   return fmt::format("{}{}{}{}", to_string(type),
                      type == Type::kDecimal ? fmt::format(" of scale {}", scale) : "",
@@ -43,11 +37,10 @@ std::string text_of(Type type, unsigned scale, bool not_null, bool numbered) {
 }
 
 std::string text_of(const KeySchema& key) {
-  // A key that is not unique is always ordered.
-  const std::size_t hashed = key.hashed_columns == 0 ? key.columns.size() : key.hashed_columns;
-  return fmt::format("{}{}key on {}{}", key.unique ? "unique " : "",
-                     key.ordered || !key.unique ? "ordered " : "", joined(key.columns),
-                     hashed == key.columns.size() ? "" : fmt::format(", {} hashed", hashed));
+  const bool hashes_some = key.unique && key.hashed_columns != key.columns.size();
+  return fmt::format("{}{}key on {}{}", key.unique ? "unique " : "", key.ordered ? "ordered " : "",
+                     joined(key.columns),
+                     hashes_some ? fmt::format(", {} hashed", key.hashed_columns) : "");
 }
 
 std::string text_of(const ForeignKeySchema& key) {
@@ -64,7 +57,10 @@ Status compare(const TableSchema& table, const std::string& where, const std::st
 
 }  // namespace
 
-Status check_has(const TableSchema& found, const TableSchema& wanted) {
+Status check_has(const TableSchema& found, const TableSchema& given) {
+  const Result<TableSchema> completed = complete_schema(given);
+  if (!completed.ok()) return completed.status();
+  const TableSchema& wanted = *completed;
   for (const ColumnSchema& column : wanted.columns) {
     if (column.dropped) continue;
     const std::string where = "column " + column.name;
@@ -72,7 +68,7 @@ Status check_has(const TableSchema& found, const TableSchema& wanted) {
     if (held == nullptr || held->dropped) return differs(found, where, "it has none of this name");
     if (Status s = compare(
             found, where, text_of(held->type, held->scale, !held->nullable, held->auto_increment),
-            text_of(column.type, column.scale, is_not_null(wanted, column), column.auto_increment));
+            text_of(column.type, column.scale, !column.nullable, column.auto_increment));
         !s.ok())
       return s;
   }
@@ -89,6 +85,9 @@ Status check_has(const TableSchema& found, const TableSchema& wanted) {
     const std::string where = "check " + check.name;
     const CheckSchema* held = find(found.checks, check.name);
     if (held == nullptr) return differs(found, where, "it has none of this name");
+    if (Status s = compare(found, where, held->condition.to_string(), check.condition.to_string());
+        !s.ok())
+      return s;
   }
   for (const ForeignKeySchema& key : wanted.foreign_keys) {
     const std::string where = "foreign key " + key.name;

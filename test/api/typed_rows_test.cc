@@ -119,7 +119,7 @@ TEST_CASE("structs are rows", "[api]") {
   CHECK(order.at == now);
   CHECK(order.total == Decimal{1250, 2});
   CHECK(!order.note.has_value());
-  CHECK(must(t.read(world.id, first)).get<std::int32_t>("region").value_or(0) == 7);
+  CHECK(must(t.get(world.id, first)).get<std::int32_t>("region").value_or(0) == 7);
   order.state = "sent";
   order.note = "left";
   must(world.orders.update(t, order));
@@ -190,9 +190,9 @@ TEST_CASE("a struct's table refuses rows of others, and says when it has no prim
   const auto plain = must(world.database->table<NoKey>("plain"));
   Transaction t = world.begin();
   const RowId row = must(plain.insert(t, {.customer = 5}));
-  const Row of_plain = must(t.read(plain.table().id(), row));
-  CHECK(must(plain.read(of_plain)).customer == 5);
-  CHECK(world.orders.read(of_plain).status().message() ==
+  const Row of_plain = must(t.get(plain.table().id(), row));
+  CHECK(must(plain.get(of_plain)).customer == 5);
+  CHECK(world.orders.get(of_plain).status().message() ==
         "table orders: the row is of another table");
   for (const Status& refused : {plain.get(t, 5).status(), plain.remove(t, 5)})
     CHECK(refused.message() == "table plain: has no primary key; name another key");
@@ -229,14 +229,14 @@ TEST_CASE("rows are updated and removed by key and by row", "[api]") {
   add(2);
   add(3);
   must(t.update(primary, {1}, {{state, "a"}}));
-  const Row row = must(t.find(primary, {2}));
+  const Row row = must(t.get(primary, {2}));
   must(t.update(row, {{state, "b"}}));
-  CHECK(must(must(t.find(primary, {1})).get<std::string>(state)) == "a");
-  CHECK(must(must(t.find(primary, {2})).get<std::string>(state)) == "b");
-  must(t.remove(must(t.find(primary, {2}))));
+  CHECK(must(must(t.get(primary, {1})).get<std::string>(state)) == "a");
+  CHECK(must(must(t.get(primary, {2})).get<std::string>(state)) == "b");
+  must(t.remove(must(t.get(primary, {2}))));
   must(t.remove(primary, {3}));
-  CHECK(t.find(primary, {2}).code() == StatusCode::kNotFound);
-  CHECK(t.find(primary, {3}).code() == StatusCode::kNotFound);
+  CHECK(t.get(primary, {2}).code() == StatusCode::kNotFound);
+  CHECK(t.get(primary, {3}).code() == StatusCode::kNotFound);
   CHECK(t.remove(primary, {3}).code() == StatusCode::kNotFound);
   CHECK(t.update(primary, {3}, {{state, "c"}}).code() == StatusCode::kNotFound);
   CHECK(t.update({world.id, 1}, {1}, {{state, "c"}}).code() == StatusCode::kInvalidArgument);
@@ -325,12 +325,20 @@ TEST_CASE("ensure_table creates a table once, and names a difference", "[api]") 
   other.check("more", query::col("total") >= 1);
   CHECK(refusal(other).find("check more") != std::string::npos);
   other = schema;
+  other.checks[0].condition = query::col("total") >= 1;
+  CHECK(refusal(other).find("check positive differs from the schema: it is ") != std::string::npos);
+  other.column("", Type::kBool);
+  CHECK(refusal(other).find("differs") == std::string::npos);  // the schema itself is refused
+  other = schema;
   other.name.clear();
   CHECK(database.ensure_table(other).code() == StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("the version of headers, library and pools", "[api]") {
   CHECK(library_version() == Version{});
+  CHECK(FLUGS_PROJECT_VERSION == std::to_string(library_version().major) + "." +
+                                     std::to_string(library_version().minor) + "." +
+                                     std::to_string(library_version().patch));
   CHECK(pool_format_version() >= 7);
 }
 
