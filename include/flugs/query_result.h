@@ -108,7 +108,9 @@ class QueryResult {
   /// The same by the column's name.
   template <Readable T = Value>
   Result<T> get(std::size_t row, std::string_view column) const {
-    return get<T>(row, find(column).value_or(columns().size()));
+    const std::optional<std::size_t> position = find(column);
+    if (!position) return no_column(column);
+    return get<T>(row, *position);
   }
   /// `row` below row_count, `column` below the number of columns.
   Value get_unchecked(std::size_t row, std::size_t column) const noexcept;
@@ -124,6 +126,7 @@ class QueryResult {
 
  private:
   Status read(std::size_t row, std::size_t column, detail::Wanted wanted, Value& out) const;
+  Status no_column(std::string_view name) const;
   std::shared_ptr<const ResultData> data_;
 };
 

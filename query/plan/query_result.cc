@@ -94,10 +94,18 @@ std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
 
 namespace {
 
+// "2: id, name", for messages.
+std::string names_of(const ResultData& data) {
+  std::string names = fmt::format("{}", data.columns.size());
+  for (std::size_t i = 0; i < data.columns.size(); ++i)
+    names += (i == 0 ? ": " : ", ") + data.columns[i].name;
+  return names;
+}
+
 Status misread(const ResultData& data, std::size_t column, detail::Wanted wanted, bool is_null) {
   if (column >= data.columns.size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("the result has no such column: it has {}", data.columns.size()));
+                  fmt::format("the result has no column {}: it has {}", column, names_of(data)));
   const ResultColumn& of = data.columns[column];
   if (is_null)
     return Status(StatusCode::kInvalidArgument,
@@ -114,6 +122,11 @@ bool fits(const ResultData& data, std::size_t column, detail::Wanted wanted) noe
 }
 
 }  // namespace
+
+Status QueryResult::no_column(std::string_view name) const {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("the result has no column '{}': it has {}", name, names_of(*data_)));
+}
 
 Status ResultBatch::check(std::size_t column, detail::Wanted wanted) const {
   return fits(*data_, column, wanted) ? Status() : misread(*data_, column, wanted, false);

@@ -86,8 +86,8 @@ TEST_CASE("getters give a row's values as types that fit, and refuse others", "[
     INFO((is_merged ? "in main" : "in the delta"));
     if (is_merged) must(orders.database->merge(orders.table, {.scope = MergeScope::kEverything}));
     const Transaction t = must(orders.database->begin());
-    check_row(must(t.find(orders.primary, {1})));
-    const Row empty = must(t.find(orders.primary, {2}));
+    check_row(must(t.get(orders.primary, {1})));
+    const Row empty = must(t.get(orders.primary, {2}));
     CHECK(must(empty.get<std::optional<std::string>>(kState)) == std::nullopt);
     CHECK(must(empty.get(kState)).is_null());
     CHECK(must(empty.is_null(kState)));
@@ -136,15 +136,16 @@ TEST_CASE("results of queries refuse rows and columns that do not exist, and oth
   CHECK(must(result.get<Decimal>(0, "total")) == Decimal{1250, 2});
   CHECK(must(result.get<std::optional<double>>(1, "rate")) == std::nullopt);
   CHECK(refusal(result.get<std::int64_t>(2, 0)) == "row 2 of a result with 2 rows");
-  CHECK(refusal(result.get<std::int64_t>(0, 4)).find("no such column") != std::string::npos);
-  CHECK(refusal(result.get(0, "nothing")).find("no such column") != std::string::npos);
+  CHECK(refusal(result.get<std::int64_t>(0, 4)).find("no column 4: it has ") != std::string::npos);
+  CHECK(refusal(result.get(0, "nothing")).find("no column 'nothing': it has ") !=
+        std::string::npos);
   CHECK(refusal(result.get<double>(0, 0)) == "column 0 (id): is of type int64, read as double");
   CHECK(refusal(result.get<double>(1, 3)).find("holds NULL") != std::string::npos);
   const query::ResultBatch batch = result.batch(0);
   CHECK(must(batch.column<std::int64_t>(2))[0] == 1250);
   CHECK(must(batch.column<double>(3))[0] == 0.25);
   CHECK(refusal(batch.column<double>(2)).find("is of type decimal") != std::string::npos);
-  CHECK(refusal(batch.column<double>(9)).find("no such column") != std::string::npos);
+  CHECK(refusal(batch.column<double>(9)).find("no column 9") != std::string::npos);
   CHECK(batch.nulls(9).empty());
   const Status missing =
       Query::table("orders").where(query::col("id") == result.constant(7, 0)).run(t).status();
