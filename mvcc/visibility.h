@@ -25,7 +25,7 @@ class Visibility {
         snapshot_(snapshot),
         own_tag_(own_tag) {}
   /// What a transaction sees that is committing at `timestamp`, which is in the past (Clock::pass).
-  /// Of transactions with the same time-stamp, those in lower slots come first.
+  /// Among transactions with the same time-stamp, those in lower slots come first.
   static Visibility at_commit(std::span<SlotMirror> mirrors, std::uint64_t timestamp,
                               Stamp own_tag) noexcept {
     FLUGS_DCHECK(is_tag(own_tag));

@@ -32,7 +32,8 @@ struct Decoder {
   std::atomic<const std::byte*> first_entries{nullptr};
   std::atomic<std::uint32_t> null_code{kNoCode};
   std::atomic<DecodeKind> kind{DecodeKind::kWide};
-  /// Of the column's values, except NULL; of its type once `kind` is acquired and is not kChanged.
+  /// Type and scale of the column's values, except NULL. Valid once `kind` is acquired and is not
+  /// kChanged.
   std::atomic<std::uint16_t> type_and_scale{0};
 
   void set_type(Type type, std::uint8_t scale) noexcept {

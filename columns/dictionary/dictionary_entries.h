@@ -51,7 +51,7 @@ class DictionaryEntries {
                     Decoder& decoder, std::string owner);
 
   // Opening.
-  /// Of entries that opening has verified.
+  /// Counts of the entries that opening has verified.
   struct RebuildCounts {
     std::uint64_t entries = 0;
     std::uint64_t dropped = 0;        ///< torn
@@ -132,9 +132,9 @@ class DictionaryEntries {
   /// The value's ValueID from `first` to before `end`, which is at most count(); kNone if it has
   /// none. Compares the entries themselves.
   std::uint32_t search(const Value& value, std::uint32_t first, std::uint32_t end) const noexcept;
-  /// Of two or more numbers that share a place, the one remembered last is found without a look-up:
-  /// its ValueID, if that entry is whole and holds `raw`; else kNone. Not for texts, and not before
-  /// there is an entry.
+  /// The ValueID of a number that was remembered, if its entry is whole and holds `raw`; else
+  /// kNone. If several numbers share a place, only the one remembered last is found. Not for texts,
+  /// and not before there is an entry.
   std::uint32_t remembered(std::int64_t raw) const noexcept;
   void remember(std::int64_t raw, std::uint32_t id) const noexcept {
     guess(raw).store(id, std::memory_order_relaxed);

@@ -22,7 +22,7 @@ class EntryFormat {
 
   Type type() const noexcept { return type_; }
   bool is_text() const noexcept { return is_text_; }
-  /// Of an entry: 8, 16 or 32.
+  /// The size of an entry: 8, 16 or 32.
   std::uint32_t bytes() const noexcept { return bytes_; }
   std::uint64_t hash_of(const Value& value) const noexcept;
 

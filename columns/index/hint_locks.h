@@ -18,7 +18,7 @@ class HintLocks {
   struct alignas(64) Lock : SpinLock {};  // free when all of it is zero
 
   HintLocks() = default;
-  /// Of the segment that a word of the directory names.
+  /// The lock of the segment that a word of the directory names.
   Lock& of(std::uint64_t word) noexcept {
     return locks_[hint_word::offset_of(word) / sizeof(HintSegmentLayout) & mask_];
   }

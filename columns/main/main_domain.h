@@ -30,7 +30,7 @@ class MainDomain {
   /// The first code that is not NULL's.
   std::uint64_t first_code() const noexcept { return has_nulls_ ? 1 : 0; }
 
-  // Of a code below count().
+  // The value of a code, which must be below count().
   bool is_null(std::uint64_t code) const noexcept { return code == 0 && has_nulls_; }
   /// 0 for NULL.
   std::int64_t integer(std::uint64_t code) const noexcept {

@@ -31,7 +31,7 @@ struct Report {
   std::uint64_t dependencies = 0;
   std::uint64_t forbidden = 0;  ///< anomalies that the level excludes; of cycles, one per knot
   std::array<Anomalies, kAnomalyCount> by_kind{};
-  /// Of the forbidden anomalies, the first of each kind and the shortest cycle, in words.
+  /// The first forbidden anomaly of each kind, and the shortest cycle, in words.
   std::vector<std::string> words;
 
   void add(const Report& other);
