@@ -32,7 +32,7 @@ enum class SharedWord : std::uint8_t {
   kRowGrant,    ///< the end of a table: 64 rows at a time
   kFreeRows,    ///< a table's free rows: 64 at a time
   kDictionary,  ///< ValueIDs given out, entries known to be durable
-  kRowLocks,    ///< locks of find_for_update
+  kRowLocks,    ///< locks of Transaction::lock
   kRetryQueue,  ///< the queue of transactions that are retried
   kNumbers,     ///< auto-increment: 16 to 1024 numbers at a time
   kSpace,       ///< the pool's free space

@@ -11,7 +11,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/flugs.h
   ${PROJECT_SOURCE_DIR}/include/flugs/function_ref.h
   ${PROJECT_SOURCE_DIR}/include/flugs/ids.h
-  ${PROJECT_SOURCE_DIR}/include/flugs/index_mode.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/index_place.h
   ${PROJECT_SOURCE_DIR}/include/flugs/merge.h
   ${PROJECT_SOURCE_DIR}/include/flugs/opening_estimate.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h

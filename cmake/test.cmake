@@ -50,7 +50,7 @@ function(flugs_test name)
     foreach(test IN LISTS tests)
       set(environment ${FLUGS_TEST_ENVIRONMENT})
       if(test MATCHES "_rebuilt/")
-        list(APPEND environment FLUGS_TEST_INDEX=rebuild)
+        list(APPEND environment FLUGS_TEST_INDEX=dram)
       endif()
       add_test(NAME ${test} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
       set_tests_properties(${test} PROPERTIES

@@ -102,7 +102,7 @@ class Bank final : public flugs::CrashWorkload {
                     std::int64_t amount) {
     const flugs::TableId accounts = *database.find_table("accounts");
     const flugs::ColumnId money = *database.find_column(accounts, "money");
-    auto row = transaction.find(*database.find_key(accounts, "primary"), {Value::int32(id)});
+    auto row = transaction.get(*database.find_key(accounts, "primary"), {Value::int32(id)});
     if (!row.ok()) return row.status();
     return transaction
         .update(accounts, row->id(),

@@ -57,7 +57,7 @@ void hire(Database& database, TableId employees) {
 /// Returns the commit time-stamp: the new version's life begins there, and the old one's ends.
 std::uint64_t move(Database& database, KeyId by_name, const char* name, const char* office) {
   Transaction transaction = check(database.begin());
-  const Row row = check(transaction.find(by_name, {Value::string(name)}));
+  const Row row = check(transaction.get(by_name, {Value::string(name)}));
   check(transaction.update(by_name.table, row.id(), {{kOffice, Value::string(office)}}));
   check(transaction.commit());
   return transaction.commit_timestamp();
@@ -83,8 +83,8 @@ void print(const char* title, const Transaction& snapshot, TableId employees) {
 }
 
 std::string office_of(const Transaction& snapshot, KeyId by_name, const char* name) {
-  return std::string(check(snapshot.find(by_name, {Value::string(name)}))
-                         .get_unchecked<std::string_view>(kOffice));
+  return std::string(
+      check(snapshot.get(by_name, {Value::string(name)})).get_unchecked<std::string_view>(kOffice));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Result<bool> run(const std::string& path) {
   FLUGS_TRY(writer.commit());  // ok: the transaction is durable
 
   FLUGS_ASSIGN(const Transaction reader, database.begin(AccessMode::kReadOnly));
-  FLUGS_ASSIGN(const Row dresden, reader.find(by_id, {1}));
+  FLUGS_ASSIGN(const Row dresden, reader.get(by_id, {1}));
   FLUGS_ASSIGN(const std::string name, dresden.get<std::string>("name"));
   std::printf("1 is %s\n", name.c_str());
   long long sum = 0;

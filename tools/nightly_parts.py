@@ -101,7 +101,7 @@ def history(programs, operations, seed):
             "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
             "--isolation", ("snapshot", "serializable", "snapshot", "read-committed")[i // 2 % 4],
             "--workload", ("mixed", "list-append", "register")[i // 2 % 3],
-            "--index", ("rebuild", "hint")[i // 4 % 2],
+            "--index", ("dram", "pool")[i // 4 % 2],
             *(("--users", "4", "--sessions", "3"),
               ("--users", "16", "--sessions", "1"))[i // 2 % 2],
             "--seed", str(seed + first // 1000)),

@@ -22,7 +22,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 # Names and colours of the lines: (light page, dark page).
 ENGINES = {
-    "flugs-hint": ("flugs", "#b3261e", "#ff8a80"),
+    "flugs-pool": ("flugs", "#b3261e", "#ff8a80"),
     "lmdb": ("LMDB", "#1b6e3c", "#7bd88f"),
     "sqlite": ("SQLite", "#5b3fa0", "#b9a3ff"),
     "rocksdb": ("RocksDB", "#8a5a00", "#f0b849"),

@@ -17,9 +17,9 @@ import sys
 sys.dont_write_bytecode = True
 import pypi  # beside this script
 
-COLOURS = {"flugs-rebuild-no-key": "#0b3c6f", "flugs-rebuild": "#1f77b4", "flugs-hint": "#17becf",
+COLOURS = {"flugs-dram-no-key": "#0b3c6f", "flugs-dram": "#1f77b4", "flugs-pool": "#17becf",
            "lmdb": "#2ca02c", "rocksdb": "#d62728", "sqlite": "#9467bd", "duckdb": "#ff7f0e"}
-MARKERS = {"flugs-rebuild-no-key": "*", "flugs-rebuild": "o", "flugs-hint": "s", "lmdb": "^",
+MARKERS = {"flugs-dram-no-key": "*", "flugs-dram": "o", "flugs-pool": "s", "lmdb": "^",
            "rocksdb": "v", "sqlite": "D", "duckdb": "P"}
 PAPER = "#555555"
 VARIANTS = (("hash_map", "hash map", "--"), ("skip_list", "skip list", ":"))

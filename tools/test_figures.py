@@ -46,7 +46,7 @@ def is_built(flugs, peer):
     return os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
 
 
-def check_index_mode(engine):
+def check_index_place(engine):
     """The name is of what was run."""
     key = engine["key"]
     if key.startswith("flugs"):
@@ -56,13 +56,13 @@ def check_index_mode(engine):
 def check_engines(data, flugs):
     """Every engine is there, or its program is not and that is said."""
     keys = [engine["key"] for engine in data["engines"]]
-    assert keys[:3] == ["flugs-rebuild-no-key", "flugs-rebuild", "flugs-hint"]
+    assert keys[:3] == ["flugs-dram-no-key", "flugs-dram", "flugs-pool"]
     left_out = [entry["engine"] for entry in data["left_out"]]
     for peer in PEERS:
         assert (peer in keys) == is_built(flugs, peer), (peer, keys)
         assert (peer in left_out) == (not is_built(flugs, peer)), (peer, left_out)
     for engine in data["engines"]:
-        check_index_mode(engine)
+        check_index_place(engine)
         assert all(engine[key] for key in ("name", "setup", "medium", "guarantee",
                                             "first_query_kind")), engine
 
@@ -93,14 +93,14 @@ def check_restarts(data, figure, flugs):
 def check_recovery(data, figure, flugs):
     check_header(data, figure)
     peers = [peer for peer in PEERS if is_built(flugs, peer)]
-    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint", *peers]
+    assert [curve["key"] for curve in data["curves"]] == ["flugs-dram", "flugs-pool", *peers]
     assert [entry["engine"] for entry in data["left_out"]] == \
         [peer for peer in PEERS if peer not in peers]
     media = {curve["medium"] for curve in data["curves"] if curve["key"] in peers}
     assert media <= {"file", "tmpfs"}, media
     for curve in data["curves"]:
         key = curve["key"]
-        check_index_mode(curve)
+        check_index_place(curve)
         assert curve["name"] and curve["guarantee"] and curve["users"] == 2, key
         assert curve["writers"] == (1 if key in ("lmdb", "sqlite") else 2), key
         assert curve["lost_acknowledged"] == 0 and curve["audit_ok"] is True, key
@@ -131,7 +131,7 @@ def check_stub_of_tatp(own, directory, failure, expected):
     (failed,) = data["left_out"]
     assert failed["engine"] == "sqlite in figure 8a", failed
     assert f"ended with status {failure}" in failed["why"], failed
-    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint"]
+    assert [curve["key"] for curve in data["curves"]] == ["flugs-dram", "flugs-pool"]
 
 
 def check_stubs(flugs, directory):

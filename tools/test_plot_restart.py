@@ -60,7 +60,7 @@ class PlotRestart(unittest.TestCase):
     def test_parts_are_rebuild_and_rest_or_opening_and_rest(self):
         point = {"first_answer_ms": spread(30), "index_rebuild_ms": spread(20),
                  "rest_ms": spread(10), "open_ms": spread(25)}
-        self.assertEqual(plot_restart.parts({"key": "flugs-hint", "points": [point]}),
+        self.assertEqual(plot_restart.parts({"key": "flugs-pool", "points": [point]}),
                          ("rebuild", 20, 10))
         self.assertEqual(plot_restart.parts({"key": "lmdb", "points": [point]}),
                          ("opening", 25, 5))
@@ -76,8 +76,8 @@ class PlotRestart(unittest.TestCase):
     def test_a_crashs_caption_has_each_guarantee_once(self):
         curves = [{"name": name, "subscribers": 1000, "users": 2, "medium": "tmpfs",
                    "guarantee": guarantee}
-                  for name, guarantee in (("flugs 1, --index rebuild", "fences"),
-                                          ("flugs 1, --index hint", "fences"), ("LMDB", "pages"))]
+                  for name, guarantee in (("flugs 1, --index dram", "fences"),
+                                          ("flugs 1, --index pool", "fences"), ("LMDB", "pages"))]
         caption = plot_restart.caption({"machine": MACHINE, "commit": "abc", "figure": "8a",
                                         "curves": curves, "left_out": []})
         self.assertEqual(caption.count("flugs 1: medium tmpfs, fences"), 1)

@@ -100,7 +100,7 @@ MAY_INCLUDE = {
 DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
-PUBLIC_WORDS = {"condition", "status", "ids", "index_mode", "schema", "value", "function_ref",
+PUBLIC_WORDS = {"condition", "status", "ids", "index_place", "schema", "value", "function_ref",
                 "recovery_report"}
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")

@@ -17,8 +17,7 @@ constexpr const char* kTable = "contended";
 constexpr ColumnId kCount{1};
 
 Status add_one(Transaction& t, KeyId key, std::int64_t id, bool locks) {
-  const Result<Row> row =
-      locks ? t.find_for_update(key, {Value::int64(id)}) : t.find(key, {Value::int64(id)});
+  const Result<Row> row = locks ? t.lock(key, {Value::int64(id)}) : t.get(key, {Value::int64(id)});
   if (!row.ok()) return row.status();
   return t
       .update(key.table, row->id(),
@@ -115,7 +114,7 @@ Result<std::uint64_t> sum_of(Database& database, KeyId key, std::uint32_t rows) 
   if (!t.ok()) return t.status();
   std::uint64_t sum = 0;
   for (std::int64_t id = 0; id < rows; ++id) {
-    const Result<Row> row = t->find(key, {Value::int64(id)});
+    const Result<Row> row = t->get(key, {Value::int64(id)});
     if (!row.ok()) return row.status();
     sum += static_cast<std::uint64_t>(row->get_unchecked<std::int64_t>(kCount));
   }

@@ -12,7 +12,7 @@ namespace flugs::bench {
 /// How the long writer makes sure that it finishes.
 enum class LongWriter : std::uint8_t {
   kRuns,   ///< all use Database::run: the one that has failed long gets the turn
-  kLocks,  ///< it alone does, at kReadCommitted with find_for_update; the short ones try again by
+  kLocks,  ///< it alone does, at kReadCommitted with Transaction::lock; the short ones try again by
            ///< themselves as soon as they can
 };
 

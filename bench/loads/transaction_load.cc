@@ -51,8 +51,8 @@ Status take_or_give(Database& database, KeyId key, std::int64_t pair, std::int64
   Result<Transaction> begun = database.begin(AccessMode::kReadWrite, isolation);
   if (!begun.ok()) return std::move(begun).status();
   Transaction t = std::move(*begun);
-  const Result<Row> mine = t.find(key, {Value::int64(2 * pair + which)});
-  const Result<Row> other = t.find(key, {Value::int64(2 * pair + 1 - which)});
+  const Result<Row> mine = t.get(key, {Value::int64(2 * pair + which)});
+  const Result<Row> other = t.get(key, {Value::int64(2 * pair + 1 - which)});
   if (!mine.ok()) return mine.status();
   if (!other.ok()) return other.status();
   const std::int64_t balance = mine->get_unchecked<std::int64_t>(kBalance);
@@ -91,7 +91,7 @@ Status reset_accounts(Database& database, KeyId key, const SkewOptions& options)
   Result<Transaction> begun = database.begin();
   if (!begun.ok()) return std::move(begun).status();
   for (std::uint32_t id = 0; id < options.rows; ++id) {
-    const Result<Row> row = begun->find(key, {Value::int64(id)});
+    const Result<Row> row = begun->get(key, {Value::int64(id)});
     if (!row.ok()) return row.status();
     const Result<RowId> set =
         begun->update(key.table, row->id(), {{kBalance, Value::int64(kBalanceAtFirst)}});
@@ -146,7 +146,7 @@ class LargeReader {
     std::array<std::int64_t, 2> versions{};
     for (std::int64_t& version : versions) {
       const auto id = static_cast<std::int64_t>(random_.below(rows_));
-      const Result<Row> row = t->find(key_, {Value::int64(id)});
+      const Result<Row> row = t->get(key_, {Value::int64(id)});
       if (!row.ok()) return fail(row.status());
       version = row->get_unchecked<std::int64_t>(kVersion);
       wrong += row->get_unchecked<std::int64_t>(kPayload) != id * 7 ? 1 : 0;
@@ -167,7 +167,7 @@ Status update_all(Database& database, KeyId key, std::uint64_t rows, std::atomic
   if (!t.ok()) return std::move(t).status();
   const std::uint64_t start = monotonic_ns();
   for (std::uint64_t id = 0; id < rows; ++id) {
-    const Result<Row> row = t->find(key, {Value::int64(static_cast<std::int64_t>(id))});
+    const Result<Row> row = t->get(key, {Value::int64(static_cast<std::int64_t>(id))});
     if (!row.ok()) return row.status();
     const Result<RowId> updated = t->update(key.table, row->id(), {{kVersion, Value::int64(1)}});
     if (!updated.ok()) return updated.status();

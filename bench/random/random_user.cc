@@ -125,7 +125,7 @@ Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   if (!table.ok()) return {};
   const Result<TableSchema> schema = database_.schema(*table);
   if (!schema.ok()) return schema.status();
-  const Result<Row> found = transaction.find({*table, 0}, key_of(user_, write.id));
+  const Result<Row> found = transaction.get({*table, 0}, key_of(user_, write.id));
   if (found.ok())
     return write.deletes ? remove(transaction, *found, *table, *schema, write)
                          : change(transaction, *found, *table, *schema, write);
@@ -268,7 +268,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   if (!transaction.ok()) return std::move(transaction).status();
   // By key each row that must be there; by scan how many there are.
   for (const auto& [row_id, values] : table.rows) {
-    const Result<Row> row = transaction->find({id, 0}, key_of(user_, row_id));
+    const Result<Row> row = transaction->get({id, 0}, key_of(user_, row_id));
     if (!row.ok()) return differs(row_id, "expected that it exists, " + row.status().to_string());
     for (std::size_t c = kRandomKeyColumns; c < values.size(); ++c) {
       if (table.schema.columns[c].dropped) continue;

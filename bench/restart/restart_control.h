@@ -31,7 +31,7 @@ struct RestartPlan {
   bool killed = false;  ///< every life but the last ends with SIGKILL under load
   std::uint32_t load_threads = 1;
   std::uint32_t recovery_threads = 0;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   Ready ready = Ready::kFirstAnswer;
   RestartSide side = RestartSide::kDelta;
   bool keyed = false;         ///< with a column id, the primary key, by which the first query goes

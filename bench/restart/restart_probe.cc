@@ -32,7 +32,7 @@ Status expect_values(const Result<Row>& row, std::uint64_t id, const RestartRow&
 
 Status expect_row(const Transaction& transaction, TableId table, std::uint32_t id,
                   const RestartRow& expected) {
-  return expect_values(transaction.read(table, RowId(id)), id, expected);
+  return expect_values(transaction.get(table, RowId(id)), id, expected);
 }
 
 Status expect_sample(const Transaction& transaction, TableId table, const RestartControl& control,
@@ -51,7 +51,7 @@ Status select_point(const Transaction& transaction, TableId table, const Restart
   RestartRow expected;
   const std::uint64_t row = number % control.plan().rows;
   control.plan().data().row(row, expected);
-  return expect_values(transaction.find({table, 0}, {RestartData::id(row)}), row, expected);
+  return expect_values(transaction.get({table, 0}, {RestartData::id(row)}), row, expected);
 }
 
 /// Effects of the writers of the life before: the certain ones, and transactions that may have

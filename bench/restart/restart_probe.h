@@ -10,7 +10,7 @@ namespace flugs::bench {
 
 /// The first query after a restart: c1 to c4 of one row, by primary key if there is one, else by
 /// row id, another row in each life; or sum(c1), as the plan has it. Gives kCorrupt when the answer
-/// is wrong; whether a sum was, check_restart_answers finds. Fails as Transaction::read and find,
+/// is wrong; whether a sum was, check_restart_answers finds. Fails as Transaction::get,
 /// and Query::run.
 Status ask_first_query(Database& database, TableId table, RestartControl& control);
 

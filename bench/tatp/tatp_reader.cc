@@ -24,7 +24,7 @@ class Reader {
   }
 
   Result<std::optional<SubscriberRecord>> read() {
-    const Result<Row> row = transaction_.find(tables_.subscriber_by_id, {integer(record_.s_id)});
+    const Result<Row> row = transaction_.get(tables_.subscriber_by_id, {integer(record_.s_id)});
     if (row.code() == StatusCode::kNotFound) {
       report_.broken(Invariant::kPopulation, fmt::format("subscriber {} is missing", record_.s_id));
       return std::optional<SubscriberRecord>();
@@ -67,7 +67,7 @@ class Reader {
                      fmt::format("subscriber {} has the number '{}'", record_.s_id,
                                  row.get_unchecked<std::string_view>(TatpColumns::kSubNbr)));
     const Result<Row> same =
-        transaction_.find(tables_.subscriber_by_number, {Value::string(number.text())});
+        transaction_.get(tables_.subscriber_by_number, {Value::string(number.text())});
     if (!same.ok() && same.code() != StatusCode::kNotFound) return same.status();
     if (!same.ok() || same.value().id() != row.id())
       report_.broken(Invariant::kNumbers, fmt::format("number {} does not lead to subscriber {}",
@@ -77,7 +77,7 @@ class Reader {
 
   Status read_access(std::uint32_t type) {
     const Result<Row> row =
-        transaction_.find(tables_.access_info_key, {integer(record_.s_id), integer(type)});
+        transaction_.get(tables_.access_info_key, {integer(record_.s_id), integer(type)});
     if (row.code() == StatusCode::kNotFound) return {};
     if (!row.ok()) return row.status();
     AccessInfoRecord& access = record_.access[type - 1];
@@ -93,7 +93,7 @@ class Reader {
 
   Status read_facility(std::uint32_t type) {
     const std::array<Value, 2> key = {integer(record_.s_id), integer(type)};
-    const Result<Row> row = transaction_.find(tables_.special_facility_key, key);
+    const Result<Row> row = transaction_.get(tables_.special_facility_key, key);
     if (row.code() == StatusCode::kNotFound) return {};
     if (!row.ok()) return row.status();
     FacilityRecord& facility = record_.facilities[type - 1];
@@ -105,7 +105,7 @@ class Reader {
     facility.data_a = static_cast<std::uint8_t>(
         small(row.value().get_unchecked(TatpColumns::kDataA), 255, "data_a"));
     letters(row.value().get_unchecked<std::string_view>(TatpColumns::kDataB), facility.data_b);
-    return transaction_.find_all(tables_.call_forwarding_key, key, [&](const Row& forwarding) {
+    return transaction_.rows(tables_.call_forwarding_key, key, [&](const Row& forwarding) {
       read_forwarding(type, forwarding);
       return true;
     });

@@ -91,7 +91,7 @@ Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
 Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) {
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row = transaction->find(tables_.subscriber_by_id, {integer(request.s_id)});
+  const Result<Row> row = transaction->get(tables_.subscriber_by_id, {integer(request.s_id)});
   if (!row.ok()) return not_found_or(row.status());
   std::array<Value, TatpColumns::kSubscriberColumns> values;
   row.value().get_all(values);
@@ -103,13 +103,13 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
+  const Result<Row> facility = transaction->get(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
   if (facility.value().get_unchecked<std::int32_t>(TatpColumns::kIsActive) != 1)
     return TatpOutcome::kNotFound;
   std::size_t matches = 0;
   Status status =
-      transaction->find_all(tables_.call_forwarding_key, facility_key, [&](const Row& forwarding) {
+      transaction->rows(tables_.call_forwarding_key, facility_key, [&](const Row& forwarding) {
         if (forwarding.get_unchecked<std::int32_t>(TatpColumns::kStartTime) <= request.start_time &&
             request.end_time < forwarding.get_unchecked<std::int32_t>(TatpColumns::kEndTime)) {
           ++matches;
@@ -126,7 +126,7 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
   const std::array<Value, 2> access_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row = transaction->find(tables_.access_info_key, access_key);
+  const Result<Row> row = transaction->get(tables_.access_info_key, access_key);
   if (!row.ok()) return not_found_or(row.status());
   static constexpr std::array<ColumnId, 4> kColumns = {
       TatpColumns::kAccessData1, TatpColumns::kAccessData2, TatpColumns::kAccessData3,
@@ -142,12 +142,12 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> subscriber = transaction->find(tables_.subscriber_by_id, {facility_key[0]});
+  const Result<Row> subscriber = transaction->get(tables_.subscriber_by_id, {facility_key[0]});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Result<RowId> changed = transaction->update(tables_.subscriber, subscriber.value().id(),
                                                     {{TatpColumns::kBit1, integer(request.bit)}});
   if (!changed.ok()) return changed.status();
-  const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
+  const Result<Row> facility = transaction->get(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
   const Result<RowId> changed_too =
       transaction->update(tables_.special_facility, facility.value().id(),
@@ -161,7 +161,7 @@ Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row =
-      transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
+      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!row.ok()) return not_found_or(row.status());
   const Result<RowId> changed =
       transaction->update(tables_.subscriber, row.value().id(),
@@ -176,21 +176,20 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
-      transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
+      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Value s_id =
       Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
   const Value sf_type = integer(request.sub_type);
   transaction->prefetch(tables_.special_facility_key, {s_id});
   transaction->prefetch(tables_.call_forwarding_key, {s_id, sf_type});
-  Status status =
-      transaction->find_all(tables_.special_facility_key, {s_id}, [&](const Row& facility) {
-        consume(facility.get_unchecked(TatpColumns::kFacilityType));
-        return true;
-      });
+  Status status = transaction->rows(tables_.special_facility_key, {s_id}, [&](const Row& facility) {
+    consume(facility.get_unchecked(TatpColumns::kFacilityType));
+    return true;
+  });
   if (!status.ok()) return status;
   // The foreign key: what was just read is ignored, the parent of this very row is looked up.
-  const Result<Row> parent = transaction->find(tables_.special_facility_key, {s_id, sf_type});
+  const Result<Row> parent = transaction->get(tables_.special_facility_key, {s_id, sf_type});
   if (!parent.ok()) return not_found_or(parent.status());
   const Result<RowId> row = transaction->insert(
       tables_.call_forwarding, {s_id, sf_type, integer(request.start_time),
@@ -205,11 +204,11 @@ Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& reques
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
-      transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
+      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Value s_id =
       Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
-  const Result<Row> forwarding = transaction->find(
+  const Result<Row> forwarding = transaction->get(
       tables_.call_forwarding_key, {s_id, integer(request.sub_type), integer(request.start_time)});
   if (!forwarding.ok()) return not_found_or(forwarding.status());
   Status status = transaction->remove(tables_.call_forwarding, forwarding.value().id());

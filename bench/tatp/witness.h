@@ -59,7 +59,7 @@ struct CrashPlan {
   // For the pool that is made; 0: as in OpenOptions.
   std::uint64_t pool_bytes_max = 0;
   std::uint64_t segment_bytes = 0;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
 
   /// Seed of all draws of users in that life, for any engine.

@@ -116,7 +116,7 @@ Status TpccTerminal::new_order(std::uint32_t w) {
 
 Status TpccTerminal::enter(Transaction& transaction, std::uint32_t w, std::uint32_t d,
                            const std::vector<LineInput>& lines) {
-  const Result<Row> district = transaction.find(tables_.district_key, {integer(w), integer(d)});
+  const Result<Row> district = transaction.get(tables_.district_key, {integer(w), integer(d)});
   if (!district.ok()) return district.status();
   const std::int32_t o = district->get_unchecked<std::int32_t>(Columns::kNextOrder);
   const Result<RowId> counted = transaction.update(tables_.district, district->id(),
@@ -143,7 +143,7 @@ Status TpccTerminal::enter(Transaction& transaction, std::uint32_t w, std::uint3
 
 Status TpccTerminal::order_line(Transaction& transaction, std::span<const Value> order,
                                 std::uint32_t number, const LineInput& line) {
-  const Result<Row> item = transaction.find(tables_.item_key, {integer(line.item)});
+  const Result<Row> item = transaction.get(tables_.item_key, {integer(line.item)});
   if (!item.ok()) return item.status();
   const std::int64_t amount = line.quantity * item->get_unchecked<std::int64_t>(Columns::kPrice);
   const Result<std::string> info =
@@ -160,7 +160,7 @@ Status TpccTerminal::order_line(Transaction& transaction, std::span<const Value>
 Result<std::string> TpccTerminal::take_stock(Transaction& transaction, std::uint32_t w,
                                              std::uint32_t d, const LineInput& line) {
   const Result<Row> stock =
-      transaction.find(tables_.stock_key, {integer(line.supply_warehouse), integer(line.item)});
+      transaction.get(tables_.stock_key, {integer(line.supply_warehouse), integer(line.item)});
   if (!stock.ok()) return stock.status();
   const auto info_column =
       ColumnId(static_cast<std::uint16_t>(Columns::kFirstDistrictInfo + d - 1));
@@ -198,9 +198,9 @@ Status TpccTerminal::pay(Transaction& transaction, std::uint32_t w) {
   const std::uint32_t customer_d = is_remote ? random_district() : d;
   const std::int64_t amount = random_.between(100, 500'000);
 
-  const Result<Row> warehouse = transaction.find(tables_.warehouse_key, {integer(w)});
+  const Result<Row> warehouse = transaction.get(tables_.warehouse_key, {integer(w)});
   if (!warehouse.ok()) return warehouse.status();
-  const Result<Row> district = transaction.find(tables_.district_key, {integer(w), integer(d)});
+  const Result<Row> district = transaction.get(tables_.district_key, {integer(w), integer(d)});
   if (!district.ok()) return district.status();
   const std::string data =
       std::string(warehouse->get_unchecked<std::string_view>(Columns::kWarehouseName)) + "    " +
@@ -230,18 +230,18 @@ Status TpccTerminal::pay(Transaction& transaction, std::uint32_t w) {
 Result<Row> TpccTerminal::paying_customer(const Transaction& transaction, std::uint32_t w,
                                           std::uint32_t d) {
   if (random_.below(100) >= 60)
-    return transaction.find(tables_.customer_key,
-                            {integer(w), integer(d), integer(random_customer())});
+    return transaction.get(tables_.customer_key,
+                           {integer(w), integer(d), integer(random_customer())});
   // A district with fewer than 1000 customers has the first names only.
   const std::uint32_t names = std::min(population_.customers_per_district, 1000u);
   const std::string name = last_name(nurand(random_, 255, kNameConstantRun, 0, names - 1));
   std::vector<Row> rows;
   Status status =
-      transaction.find_all(tables_.customer_by_name, {integer(w), integer(d), Value::string(name)},
-                           [&rows](const Row& row) {
-                             rows.push_back(row);
-                             return true;
-                           });
+      transaction.rows(tables_.customer_by_name, {integer(w), integer(d), Value::string(name)},
+                       [&rows](const Row& row) {
+                         rows.push_back(row);
+                         return true;
+                       });
   if (!status.ok()) return status;
   if (rows.empty()) return Status(StatusCode::kNotFound, "no customer is called " + name);
   return rows[(rows.size() + 1) / 2 - 1];
@@ -288,17 +288,17 @@ Status TpccTerminal::deliver(Transaction& transaction, std::uint32_t w, std::uin
                              Value carrier, Value time) {
   std::array<Value, 3> order = {integer(w), integer(d)};
   Row open;
-  Status status = transaction.find_all(tables_.new_order_key, {order[0], order[1]},
-                                       [&open, &order](const Row& row) {
-                                         open = row;
-                                         order[2] = row.get_unchecked(Columns::kNewOrder);
-                                         return false;
-                                       });
+  Status status = transaction.rows(tables_.new_order_key, {order[0], order[1]},
+                                   [&open, &order](const Row& row) {
+                                     open = row;
+                                     order[2] = row.get_unchecked(Columns::kNewOrder);
+                                     return false;
+                                   });
   if (!status.ok() || order[2].is_null()) return status;
   status = transaction.remove(tables_.new_order, open.id());
   if (!status.ok()) return status;
 
-  const Result<Row> row = transaction.find(tables_.orders_key, std::span<const Value>(order));
+  const Result<Row> row = transaction.get(tables_.orders_key, std::span<const Value>(order));
   if (!row.ok()) return row.status();
   const Value c = row->get_unchecked(Columns::kOrderCustomer);
   const Result<RowId> taken =
@@ -308,7 +308,7 @@ Status TpccTerminal::deliver(Transaction& transaction, std::uint32_t w, std::uin
   status = deliver_lines(transaction, order, time, amount);
   if (!status.ok()) return status;
 
-  const Result<Row> customer = transaction.find(tables_.customer_key, {order[0], order[1], c});
+  const Result<Row> customer = transaction.get(tables_.customer_key, {order[0], order[1], c});
   if (!customer.ok()) return customer.status();
   const std::int32_t deliveries =
       customer->get_unchecked<std::int32_t>(Columns::kDeliveryCount) + 1;
@@ -325,7 +325,7 @@ Status TpccTerminal::deliver_lines(Transaction& transaction, std::span<const Val
                                    Value time, std::int64_t& amount) {
   std::vector<RowId> lines;
   Status status =
-      transaction.find_all(tables_.order_line_key, order, [&lines, &amount](const Row& row) {
+      transaction.rows(tables_.order_line_key, order, [&lines, &amount](const Row& row) {
         lines.push_back(row.id());
         amount += row.get_unchecked<std::int64_t>(Columns::kAmount);
         return true;

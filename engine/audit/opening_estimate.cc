@@ -102,7 +102,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   const Result<engine::CatalogLayout*> catalog = engine::find_catalog(pool);
   if (!catalog.ok()) return catalog.status();
   engine::OpeningBudget budget = engine::OpeningBudget::of(options.ready);
-  estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
+  estimate.index_place = static_cast<IndexPlace>(engine::root_of(pool).index_place);
   const auto tables = static_cast<std::size_t>(
       std::count_if(std::begin((*catalog)->tables), std::end((*catalog)->tables),
                     [](std::uint64_t offset) { return offset != 0; }));

@@ -24,13 +24,13 @@ std::uint64_t memory_bytes_of_machine() noexcept {
 }  // namespace
 
 std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots& slots,
-                                       Mutex& ddl_mutex, IndexMode index_mode,
+                                       Mutex& ddl_mutex, IndexPlace index_place,
                                        std::span<const std::unique_ptr<Table>> tables) {
   FLUGS_CHECK(merger_ == nullptr && hint_keeper_ == nullptr);
   FLUGS_CHECK(sweeper_ == nullptr && warmer_ == nullptr);
   merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
-  if (is_in_pool(index_mode) && options_.hint_interval.count() != 0)
+  if (is_in_pool(index_place) && options_.hint_interval.count() != 0)
     start_keeping_hints(catalog, ddl_mutex, tables);
   start_sweeping(tables);
   start_warming(tables);

@@ -35,7 +35,7 @@ class BackgroundThreads final {
   /// At the end of opening, which may have left work in these tables. The hints of `catalog` are
   /// kept. Returns how many threads there are.
   std::uint64_t start(Catalog& catalog, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
-                      IndexMode index_mode, std::span<const std::unique_ptr<Table>> tables);
+                      IndexPlace index_place, std::span<const std::unique_ptr<Table>> tables);
   void stop() noexcept;
 
   /// Takes in a table that was made or loaded: it is merged by the policy of new tables from now

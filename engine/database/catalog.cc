@@ -79,7 +79,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
     return full();
   pmem::Persister persister(pool_.medium());
   Result<pmem::Extent> extent =
-      make_table_layout(pool_, *schema, next_table_id_, index_mode(), segment_bytes_, persister);
+      make_table_layout(pool_, *schema, next_table_id_, index_place(), segment_bytes_, persister);
   persister.fence("create_table/1");
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;

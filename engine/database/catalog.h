@@ -75,8 +75,8 @@ class Catalog final {
   const std::atomic<bool>& is_closing() const noexcept { return closing_; }
 
  private:
-  IndexMode index_mode() const noexcept {
-    return static_cast<IndexMode>(root_of(pool_).index_mode);
+  IndexPlace index_place() const noexcept {
+    return static_cast<IndexPlace>(root_of(pool_).index_place);
   }
   CatalogLayout& catalog_layout() const noexcept {
     return *pool_.at(pmem::OffsetPtr<CatalogLayout>{root_of(pool_).catalog});

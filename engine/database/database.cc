@@ -230,7 +230,7 @@ Result<MergeStatus> Database::merge_status(TableId table) const {
   return core_->merge_status(table);
 }
 
-Status Database::verify(const std::function<void(const Progress&)>& progress) {
+Status Database::check(const std::function<void(const Progress&)>& progress) {
   return is_usable(core_) ? core_->verify(progress) : unusable(core_);
 }
 

@@ -70,8 +70,14 @@ void DatabaseCore::end_left_open(FunctionRef<void()> end) noexcept {
 }
 
 Status DatabaseCore::no_open_transactions(std::string_view what) const {
+  if (!has_open_transactions()) return {};
   const std::vector<TransactionInfo> open = transactions();
-  if (open.empty()) return {};
+  // A transaction that another thread is beginning or ending has a slot, and is not listed.
+  if (open.empty())
+    return Status(StatusCode::kBusy,
+                  fmt::format("{} needs that no transaction is open; a transaction is beginning or "
+                              "ending in another thread: wait for that thread first",
+                              what));
   const auto oldest = std::max_element(
       open.begin(), open.end(),
       [](const TransactionInfo& a, const TransactionInfo& b) { return a.open < b.open; });
@@ -185,7 +191,7 @@ Statistics DatabaseCore::statistics() const {
   statistics.scm_lines_read = reads.lines;
   statistics.scm_lines_read_in_sequence = reads.sequential_lines;
   transactions_.report(statistics);
-  statistics.index_mode = index_mode();
+  statistics.index_place = index_place();
   statistics.clock = options_.clock;
   threads_.report(statistics);
   const std::lock_guard guard(catalog_.ddl_mutex());
@@ -215,7 +221,7 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
-  if (Status s = no_open_transactions("verify"); !s.ok()) return s;
+  if (Status s = no_open_transactions("check"); !s.ok()) return s;
   const std::vector<TableId> ids = tables();
   const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys refer to other tables
@@ -225,7 +231,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   }
   catalog_.enter_left_hints();
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (progress) progress({"verify", i, ids.size()});
+    if (progress) progress({"check", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
       if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok())
@@ -239,7 +245,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   for (const TableId id : ids)
     if (const Table* checked = table(id); checked != nullptr)
       if (Status s = checked->references().verify(now); !s.ok()) return s;
-  if (progress) progress({"verify", ids.size(), ids.size()});
+  if (progress) progress({"check", ids.size(), ids.size()});
   return {};
 }
 

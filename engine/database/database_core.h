@@ -128,7 +128,7 @@ class DatabaseCore final {
  private:
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
   mvcc::TransactionSlots& slots() noexcept { return transactions_.slots(); }
-  IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
+  IndexPlace index_place() const noexcept { return static_cast<IndexPlace>(root().index_place); }
   DatabaseLayout& root() const noexcept { return root_of(*pool_); }
 
   static void give_up_in_child(void* core) noexcept;

@@ -26,10 +26,10 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("hint_interval is {} ms, allowed are 0 to {}",
                               options.hint_interval.count(), kHintIntervalMax.count()));
-  if (static_cast<std::uint64_t>(options.index_mode) > kLastIndexMode)
+  if (static_cast<std::uint64_t>(options.index_place) > kLastIndexPlace)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("index_mode is {}, allowed are 0 to {}",
-                              static_cast<unsigned>(options.index_mode), kLastIndexMode));
+                  fmt::format("index_place is {}, allowed are 0 to {}",
+                              static_cast<unsigned>(options.index_place), kLastIndexPlace));
   if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
     return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
                                                             static_cast<unsigned>(options.ready)));
@@ -118,7 +118,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
   const std::uint64_t count =
-      threads_.start(catalog_, slots(), catalog_.ddl_mutex(), index_mode(), catalog_.all());
+      threads_.start(catalog_, slots(), catalog_.ddl_mutex(), index_place(), catalog_.all());
   transactions_.connect(threads_.merger());
   return count;
 }

@@ -23,7 +23,7 @@ HintKeeper::HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::millisec
     : catalog_(catalog), pool_(pool), interval_(interval) {
   FLUGS_CHECK(interval.count() > 0);
   Result<std::jthread> started =
-      start_thread("flugs-hints", [this](const std::stop_token& stop) { run(stop); });
+      start_thread("flugs-pools", [this](const std::stop_token& stop) { run(stop); });
   if (started.ok()) thread_ = *std::move(started);
 }
 

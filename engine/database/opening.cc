@@ -29,7 +29,7 @@ constexpr std::size_t kTablesWorthThreads = 16;
 //   step  store                          made durable by     power cut just after it: recovery
 //   1     empty catalogue                flush, fence        creates again: nothing is reachable
 //         the root's pointer to it,                          while the magic is 0
-//         index_mode
+//         index_place
 //   2     slot array                     slot_array/2        the same
 //   3     magic of the root              persist (8 bytes)   opens the empty database
 // Must hold:  1 and 2 before 3.
@@ -38,7 +38,7 @@ Status Opening::create() {
   Result<pmem::Extent> extent = pool_.allocator().allocate(sizeof(CatalogLayout), persister);
   if (!extent.ok()) return std::move(extent).status();
   root().catalog = extent->offset;
-  root().index_mode = static_cast<std::uint64_t>(options_.index_mode);
+  root().index_place = static_cast<std::uint64_t>(options_.index_place);
   persister.flush(&root(), sizeof root(), "create_database/1");
   persister.fence("create_database/1");
   if (Status s = slots().create(options_.slots_max); !s.ok()) return s;

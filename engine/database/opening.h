@@ -50,7 +50,9 @@ class Opening final {
   CatalogLayout& catalog_layout() const noexcept {
     return *pool_.at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
   }
-  bool has_hints() const noexcept { return is_in_pool(static_cast<IndexMode>(root().index_mode)); }
+  bool has_hints() const noexcept {
+    return is_in_pool(static_cast<IndexPlace>(root().index_place));
+  }
   void start_transactions() {
     transactions_.start(options_.slots_max, catalog_.ddl_mutex(), catalog_.tables_by_id());
   }

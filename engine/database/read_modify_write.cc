@@ -113,7 +113,7 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
 template <typename Change>
 Status Transaction::change_found(KeyId key, std::span<const Value> values, Change&& change) {
   for (;;) {
-    const Result<Row> row = find(key, values);
+    const Result<Row> row = get(key, values);
     if (!row.ok()) return row.status();
     Status changed = change(*row);
     if (changed.code() != StatusCode::kNotFound || !context_->reads_anew()) return changed;
@@ -202,7 +202,7 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
     return Upserted{made->row, true, made->number};
   }
   for (;;) {
-    const Result<Row> found = find(key, values);
+    const Result<Row> found = get(key, values);
     if (found.ok()) {
       if (changes.empty()) return Upserted{found->id(), false};
       const Result<RowId> version = update(key.table, found->id(), changes);
@@ -216,7 +216,7 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
     // The row may have come after the look; if another key refused the insert, that key would
     // again.
     const bool may_have_come = id.code() == StatusCode::kAlreadyExists && context_->reads_anew();
-    if (!may_have_come || !find(key, values).ok()) return id.status();
+    if (!may_have_come || !get(key, values).ok()) return id.status();
   }
 }
 
@@ -245,16 +245,16 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
   if (!target.ok()) return target.status();
   const engine::TransactionMark before = context_->mark();
   std::uint64_t removed = 0;
-  std::vector<RowId> rows;
+  std::vector<RowId> found;
   for (bool is_anew = true; is_anew;) {
-    rows.clear();
-    Status done = range(key, lower, upper, [&](const Row& row) {
-      rows.push_back(row.id());
+    found.clear();
+    Status done = rows(key, lower, upper, [&](const Row& row) {
+      found.push_back(row.id());
       return true;
     });
     is_anew = false;
-    for (std::size_t i = 0; done.ok() && i < rows.size(); ++i) {
-      done = engine::RowWriter(**target, *context_).remove_only(rows[i]);
+    for (std::size_t i = 0; done.ok() && i < found.size(); ++i) {
+      done = engine::RowWriter(**target, *context_).remove_only(found[i]);
       removed += done.ok() ? 1 : 0;
       if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
       is_anew = true;  // another version has been committed meanwhile, or the row is gone

@@ -155,7 +155,7 @@ Status Transaction::remove(TableId table, RowId row) {
   return removed;
 }
 
-Result<Row> Transaction::read(TableId table, RowId row) const {
+Result<Row> Transaction::get(TableId table, RowId row) const {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   const engine::Table* target = database_->table(table);
@@ -164,7 +164,7 @@ Result<Row> Transaction::read(TableId table, RowId row) const {
   return target->reader().read(*context_, row);
 }
 
-Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
+Result<Row> Transaction::get(KeyId key, std::span<const Value> values) const {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
@@ -183,8 +183,8 @@ void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexc
   if (context_ != nullptr) database_->prefetch(key, values);
 }
 
-Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
-                             FunctionRef<bool(const Row&)> visit) const {
+Status Transaction::rows(KeyId key, std::span<const Value> prefix,
+                         FunctionRef<bool(const Row&)> visit) const {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
@@ -207,8 +207,8 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   return done;
 }
 
-Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
-                          FunctionRef<bool(const Row&)> visit) const {
+Status Transaction::rows(KeyId key, KeyBound lower, KeyBound upper,
+                         FunctionRef<bool(const Row&)> visit) const {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);

@@ -64,7 +64,7 @@ class TransactionManager final {
   /// Whether a transaction that wants to commit must end instead.
   static bool refuses_commit(TransactionContext& context) noexcept;
   static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
-  /// Transaction::find_for_update, for a row that the transaction sees. Fails with kNotFound if a
+  /// Transaction::lock, for a row that the transaction sees. Fails with kNotFound if a
   /// newer version of the row, or its deletion, has been committed.
   Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
                      RowLocks::Clock::time_point deadline);

@@ -13,7 +13,7 @@
 
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
-#include "flugs/index_mode.h"
+#include "flugs/index_place.h"
 #include "flugs/merge.h"
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
@@ -31,7 +31,7 @@ struct DatabaseAccess;
 /// Progress of a long operation, in steps of unlike length. `total` is 0 while it is unknown, and
 /// may grow; `done` never decreases within a phase.
 struct Progress {
-  std::string_view phase;  ///< "dictionary indexes" or "key indexes" of RecoveryReport, or "verify"
+  std::string_view phase;  ///< "dictionary indexes" or "key indexes" of RecoveryReport, or "check"
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
@@ -44,14 +44,14 @@ enum class OpenMode : std::uint8_t {
 
 /// When Database::open returns. Reads, writes and commits are right from then on in both cases.
 enum class Ready : std::uint8_t {
-  kFirstAnswer,   ///< as soon as the database can answer queries. A thread then makes the indexes
-                  ///< in DRAM; with IndexMode::kHint these are the indexes of ordered keys. No call
-                  ///< waits for them: until an ordered index is made, `range` looks at each row of
-                  ///< the table outside of main. With kRebuild, until the index of a unique key is
-                  ///< made, looking a key up or storing a new key value searches the cells of these
-                  ///< rows, some milliseconds for a million. The thread makes first what is asked
-                  ///< for first (docs/decisions/0020). It also finds the rows that died before this
-                  ///< opening, and frees them
+  kFirstAnswer,  ///< as soon as the database can answer queries. A thread then makes the indexes
+                 ///< in DRAM; with IndexPlace::kPool these are the indexes of ordered keys. No call
+                 ///< waits for them: until an ordered index is made, `rows` looks at each row of
+                 ///< the table outside of main. With kDram, until the index of a unique key is
+                 ///< made, looking a key up or storing a new key value searches the cells of these
+                 ///< rows, some milliseconds for a million. The thread makes first what is asked
+                 ///< for first (docs/decisions/0020). It also finds the rows that died before this
+                 ///< opening, and frees them
   kIndexesBuilt,  ///< when no work is left to do
 };
 
@@ -92,9 +92,9 @@ struct OpenOptions {
   /// 0: no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   /// Where all tables keep their indexes. Fixed at creation: an existing pool keeps its mode, and
-  /// Statistics::index_mode tells it.
-  IndexMode index_mode = kDefaultIndexMode;
-  /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
+  /// Statistics::index_place tells it.
+  IndexPlace index_place = kDefaultIndexPlace;
+  /// With IndexPlace::kPool: how often a thread makes the index entries of new dictionary values
   /// durable, milliseconds, up to a day. 0: no such thread; transactions that commit new values do
   /// it now and then.
   std::chrono::milliseconds hint_interval{10};
@@ -144,7 +144,7 @@ struct Statistics {
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexPlace index_place = IndexPlace::kDram;
   CommitClock clock = CommitClock::kCounter;  ///< the one in use; not kAutomatic
   std::uint64_t dram_index_bytes = 0;         ///< dictionary and key indexes in DRAM
   std::uint64_t hint_index_bytes = 0;         ///< those in the pool
@@ -165,7 +165,7 @@ struct Statistics {
   std::uint64_t open_ms_max = 0;         ///< the longest of all open ones: TransactionInfo::open
   std::uint64_t idle_ms_max = 0;         ///< the longest of all outside a call:
                                          ///< TransactionInfo::idle
-  std::uint64_t rows_locked = 0;         ///< now, by Transaction::find_for_update
+  std::uint64_t rows_locked = 0;         ///< now, by Transaction::lock
   std::uint64_t merges = 0;              ///< of all existing tables, by call or by policy
   std::uint64_t merge_failures = 0;
   double merge_seconds = 0;          ///< spent merging, see MergeStatus::seconds
@@ -322,7 +322,7 @@ class Database {
   /// waits up to one second for transactions that began before that. Look-ups by the key are right
   /// in every transaction that gets its KeyId.
   ///
-  /// Its index is in DRAM, also with IndexMode::kHint. After an opening it is made from the rows,
+  /// Its index is in DRAM, also with IndexPlace::kPool. After an opening it is made from the rows,
   /// or, after the next merge, kept in runs like every other key. Durable when: it returns ok; a
   /// crash before leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the
   /// reason; the table has 16 keys); kConstraintViolated (the key is unique and two rows have the
@@ -452,8 +452,8 @@ class Database {
     return *std::move(last);
   }
 
-  /// Starts fetching what `Transaction::find` with the same arguments will need. Call it as soon as
-  /// you know the key, before `begin`, and for several keys before the first of several finds: then
+  /// Starts fetching what `Transaction::get` with the same arguments will need. Call it as soon as
+  /// you know the key, before `begin`, and for several keys before the first of several calls: then
   /// the cache misses overlap with the work and with each other. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
@@ -518,7 +518,7 @@ class Database {
   /// owner.) Takes long. No thread may write meanwhile.
   /// Fails with: kCorrupt, whose message says what is wrong and where; kBusy (transactions are
   /// open).
-  Status verify(const std::function<void(const Progress&)>& progress = {});
+  Status check(const std::function<void(const Progress&)>& progress = {});
 
   bool is_open() const noexcept { return core_ != nullptr; }
   const std::string& path() const noexcept;

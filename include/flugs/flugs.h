@@ -5,7 +5,7 @@
 #include "flugs/crashtest.h"
 #include "flugs/database.h"
 #include "flugs/expression.h"
-#include "flugs/index_mode.h"
+#include "flugs/index_place.h"
 #include "flugs/merge.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"

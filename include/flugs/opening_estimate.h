@@ -10,7 +10,7 @@ namespace flugs {
 /// The most work that Database::open would have with a pool, and roughly how long it would take.
 /// Rows are counted as positions, including dead and unused ones.
 struct OpeningEstimate {
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::uint64_t pool_bytes = 0;  ///< taken from the medium
   std::uint64_t tables = 0;
   std::uint64_t chunks = 0;              ///< chunks of rows, or row groups: a pointer to each

@@ -15,7 +15,7 @@ struct RecoveryReport {
     /// "map": the file is locked and mapped. "catalog": schemas and lists of chunks are read.
     /// "transactions": interrupted transactions are completed or undone, and space without an owner
     /// is freed. "dictionary indexes", "key indexes": these indexes are made, or with
-    /// IndexMode::kHint completed, as far as opening waits for it; dead rows are found. "threads":
+    /// IndexPlace::kPool completed, as far as opening waits for it; dead rows are found. "threads":
     /// the threads start that merge, keep hints, and do the work left for later.
     std::string name;
     double duration_us = 0;  ///< wall time
@@ -32,7 +32,7 @@ struct RecoveryReport {
   std::uint64_t transactions_completed = 0;
   /// Had begun to commit, but were not committed: left without effect.
   std::uint64_t transactions_undone = 0;
-  /// Whole entries that were verified, including NULL's. All entries; with IndexMode::kHint only
+  /// Whole entries that were verified, including NULL's. All entries; with IndexPlace::kPool only
   /// those whose index entries were not known to be durable.
   std::uint64_t dictionary_entries = 0;
   std::uint64_t dictionary_entries_dropped = 0;  ///< torn by the crash; never used

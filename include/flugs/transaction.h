@@ -89,7 +89,7 @@ struct Upserted {
 /// must outlive the call. An inclusive bound takes every row with the prefix, an exclusive one none
 /// of them. A lower bound above the upper one is no error: the range is empty.
 ///     const std::array<Value, 1> from = {Value::int32(10)}, to = {Value::int32(20)};
-///     transaction.range(key, {from, true}, {to, false}, visit);
+///     transaction.rows(key, {from, true}, {to, false}, visit);
 struct KeyBound {
   std::span<const Value> values = {};  ///< empty: unbounded
   bool inclusive = true;
@@ -190,7 +190,7 @@ class Transaction {
   }
 
   /// The same for a row that a call of this transaction has returned, and for the row with the
-  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see find), kNotFound
+  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see get), kNotFound
   /// (no such row).
   Result<RowId> update(const Row& row, std::span<const ColumnValue> changes) {
     return update(row.table(), row.id(), changes);
@@ -213,7 +213,7 @@ class Transaction {
   /// foreign key, or a check of a referring row, which the message names).
   Status remove(TableId table, RowId row);
   /// The same for a row that a call of this transaction has returned, and for the row with the
-  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see find), kNotFound
+  /// values of a unique key. Fails with: as above; kInvalidArgument (the key, see get), kNotFound
   /// (no such row).
   Status remove(const Row& row) { return remove(row.table(), row.id()); }
   Status remove(KeyId key, std::span<const Value> values);
@@ -224,14 +224,14 @@ class Transaction {
   /// The row, if this transaction sees this version of it; another version of the same record does
   /// not count.
   /// Fails with: kNotFound.
-  Result<Row> read(TableId table, RowId row) const;
+  Result<Row> get(TableId table, RowId row) const;
 
   /// The row whose unique key equals `values`, one per column of the key. NULL equals NULL; then
   /// any one of the rows is found, and if the key is not ordered, the whole table is searched.
   /// Fails with: kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
-  Result<Row> find(KeyId key, std::span<const Value> values) const;
-  Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
-    return find(key, std::span<const Value>(values.begin(), values.size()));
+  Result<Row> get(KeyId key, std::span<const Value> values) const;
+  Result<Row> get(KeyId key, std::initializer_list<Value> values) const {
+    return get(key, std::span<const Value>(values.begin(), values.size()));
   }
   /// The same, and locks the row. Until this transaction ends, or rolls back to an earlier
   /// savepoint, no other one may write or lock the row (their writes fail with kConflict at once).
@@ -242,15 +242,15 @@ class Transaction {
   /// with kConflict, because the snapshot is older. With kReadCommitted it returns the newer
   /// version, on which later writes can build; so a hot row with kReadCommitted never needs a
   /// retry.
-  /// Fails with: as find; kBusy (still locked or being written when `wait` is over), kConflict
+  /// Fails with: as get; kBusy (still locked or being written when `wait` is over), kConflict
   /// (changed since the snapshot; or a deadlock, reported to the transaction that would have closed
   /// the circle), kReadOnly, kCancelled (also while it waits), kInvalidArgument (`wait` below 0).
-  Result<Row> find_for_update(KeyId key, std::span<const Value> values, LockWait wait = {});
-  Result<Row> find_for_update(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
-    return find_for_update(key, std::span<const Value>(values.begin(), values.size()), wait);
+  Result<Row> lock(KeyId key, std::span<const Value> values, LockWait wait = {});
+  Result<Row> lock(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
+    return lock(key, std::span<const Value>(values.begin(), values.size()), wait);
   }
-  /// Starts fetching what `find` with the same arguments will need; several prefetches before
-  /// several finds overlap their cache misses. Never fails, changes nothing.
+  /// Starts fetching what `get` with the same arguments will need; several prefetches before
+  /// several calls of `get` overlap their cache misses. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
@@ -261,11 +261,10 @@ class Transaction {
   /// order, and `prefix` must cover the hashed columns. Do not write to the table from within
   /// `visit`.
   /// Fails with kInvalidArgument.
-  Status find_all(KeyId key, std::span<const Value> prefix,
-                  FunctionRef<bool(const Row&)> visit) const;
-  Status find_all(KeyId key, std::initializer_list<Value> prefix,
-                  FunctionRef<bool(const Row&)> visit) const {
-    return find_all(key, std::span<const Value>(prefix.begin(), prefix.size()), visit);
+  Status rows(KeyId key, std::span<const Value> prefix, FunctionRef<bool(const Row&)> visit) const;
+  Status rows(KeyId key, std::initializer_list<Value> prefix,
+              FunctionRef<bool(const Row&)> visit) const {
+    return rows(key, std::span<const Value>(prefix.begin(), prefix.size()), visit);
   }
 
   /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
@@ -273,8 +272,7 @@ class Transaction {
   /// Until the index of the key is made after opening (Ready::kFirstAnswer), the call reads all
   /// rows outside of main, and takes 16 bytes of DRAM for each row in the range.
   /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number).
-  Status range(KeyId key, KeyBound lower, KeyBound upper,
-               FunctionRef<bool(const Row&)> visit) const;
+  Status rows(KeyId key, KeyBound lower, KeyBound upper, FunctionRef<bool(const Row&)> visit) const;
 
   /// Reads chosen columns of every visible row that meets `where`, a batch at a time in no
   /// particular order, until `visit` returns false. Uses one thread and reads every row of the
@@ -290,7 +288,7 @@ class Transaction {
   }
 
   // The following calls read and write in one: each takes effect as a whole, or not at all. A
-  // unique key names the row, and the call reads what `find` would return. A concurrent change of
+  // unique key names the row, and the call reads what `get` would return. A concurrent change of
   // the row gives kConflict; with kReadCommitted only if it is not committed yet, else the call
   // uses the newer version. Durable when: commit returns ok.
 
@@ -337,7 +335,7 @@ class Transaction {
   }
 
   /// Deletes every visible row between two bounds of an ordered key; returns their number.
-  /// Fails with: as range and remove; then no row is deleted.
+  /// Fails with: as rows and remove; then no row is deleted.
   Result<std::uint64_t> remove_range(KeyId key, KeyBound lower, KeyBound upper);
 
   /// Names this moment, so that later writes can be undone without the earlier ones. Savepoints

@@ -137,7 +137,7 @@ class TypedTable {
 
   /// A row of this table as a struct. A std::string_view member is a view, valid as long as the
   /// row. Fails with: as Row::get; kInvalidArgument (the row is of another table).
-  Result<Struct> read(const Row& row) const {
+  Result<Struct> get(const Row& row) const {
     if (row.table() != table_.id()) return detail::row_of_another_table(table_);
     Struct result{};
     Status failed;
@@ -155,7 +155,7 @@ class TypedTable {
     return result;
   }
 
-  /// By the primary key: one value per column of it. Fails with: as Transaction::find.
+  /// By the primary key: one value per column of it. Fails with: as Transaction::get.
   template <typename... Key>
     requires(sizeof...(Key) > 0 && (std::constructible_from<Value, const Key&> && ...))
   Result<Struct> get(const Transaction& transaction, const Key&... key) const {
@@ -165,9 +165,9 @@ class TypedTable {
   }
   Result<Struct> get(const Transaction& transaction, KeyId key,
                      std::span<const Value> values) const {
-    const Result<Row> row = transaction.find(key, values);
+    const Result<Row> row = transaction.get(key, values);
     if (!row.ok()) return row.status();
-    return read(*row);
+    return get(*row);
   }
   Result<Struct> get(const Transaction& transaction, KeyId key,
                      std::initializer_list<Value> values) const {

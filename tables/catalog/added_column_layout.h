@@ -9,7 +9,7 @@
 namespace flugs::engine {
 
 /// In the pool: a column that was added to a table (decision 0023). The schema block names it. One
-/// extent: this header; at the next line the columns::ColumnLayout; with IndexMode::kHint, at the
+/// extent: this header; at the next line the columns::ColumnLayout; with IndexPlace::kPool, at the
 /// line behind it, the columns::HintIndexLayout of its dictionary.
 struct AddedColumnLayout {
   static constexpr std::uint64_t kMagic = 0x4c4f434444414c46u;  // "FLADDCOL"

@@ -13,10 +13,10 @@ Status check_root(pmem::Pool& pool) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: application root: magic expected {:016x}, found {:016x}",
                               pool.path(), DatabaseLayout::kMagic, root.magic));
-  if (root.index_mode > kLastIndexMode)
+  if (root.index_place > kLastIndexPlace)
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: application root: index mode expected 0 to {}, found {}",
-                              pool.path(), kLastIndexMode, root.index_mode));
+                              pool.path(), kLastIndexPlace, root.index_place));
   return {};
 }
 

@@ -17,7 +17,8 @@ struct DatabaseLayout {
   std::uint64_t magic;       ///< stored last when a database is created
   std::uint64_t catalog;     ///< offset of a CatalogLayout
   std::uint64_t slot_array;  ///< offset of an mvcc::SlotArrayLayout
-  std::uint64_t index_mode;  ///< flugs::IndexMode of tables that are created; durable with `magic`
+  std::uint64_t
+      index_place;  ///< flugs::IndexPlace of tables that are created; durable with `magic`
   std::uint64_t reserved[4];
 };
 static_assert(sizeof(DatabaseLayout) == 64 &&
@@ -33,7 +34,7 @@ struct CatalogLayout {
 static_assert(sizeof(CatalogLayout) == 4096);
 
 /// In the pool: a table, in one extent: this header, `column_count` ColumnLayouts, the schema; with
-/// IndexMode::kHint, from the next line on, a columns::HintIndexLayout per column and per key.
+/// IndexPlace::kPool, from the next line on, a columns::HintIndexLayout per column and per key.
 struct TableLayout {
   static constexpr std::uint64_t kMagic = 0x454c424154474c46u;  // "FLGTABLE"
   std::uint64_t magic;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "flugs/index_mode.h"
+#include "flugs/index_place.h"
 #include "flugs/schema.h"
 #include "tables/catalog/catalog_layout.h"
 
@@ -28,14 +28,14 @@ struct KeyKindFacts {
   /// beside that of a newer version that leads to it.
   bool may_come_back;
   /// Unique keys that are created together with their table have this kind in this mode.
-  std::optional<IndexMode> mode;
+  std::optional<IndexPlace> mode;
 };
 
 /// Row i is of the kind with the number i.
 inline constexpr std::array<KeyKindFacts, 4> kKeyKindFacts = {{
     {KeyKind::kNone, "none", false, false, false, false, {}},
-    {KeyKind::kHash, "hash", false, false, true, false, IndexMode::kRebuild},
-    {KeyKind::kHint, "hint", false, true, false, true, IndexMode::kHint},
+    {KeyKind::kHash, "hash", false, false, true, false, IndexPlace::kDram},
+    {KeyKind::kHint, "hint", false, true, false, true, IndexPlace::kPool},
     {KeyKind::kOrdered, "ordered", true, false, true, false, {}},
 }};
 static_assert(
@@ -52,35 +52,35 @@ constexpr const KeyKindFacts& facts_of(KeyKind kind) noexcept {
 }
 
 /// For options of a user and words of the pool: modes have the numbers from 0 up to this.
-inline constexpr std::uint64_t kLastIndexMode = [] {
+inline constexpr std::uint64_t kLastIndexPlace = [] {
   std::uint64_t last = 0;
   for (const KeyKindFacts& facts : kKeyKindFacts)
     if (facts.mode) last = std::max(last, static_cast<std::uint64_t>(*facts.mode));
   return last;
 }();
 /// The kind of unique keys that are created together with their table.
-constexpr KeyKind unique_kind_in(IndexMode mode) noexcept {
+constexpr KeyKind unique_kind_in(IndexPlace mode) noexcept {
   for (const KeyKindFacts& facts : kKeyKindFacts)
     if (facts.mode == mode) return facts.kind;
   return KeyKind::kNone;
 }
 static_assert(
     [] {
-      for (std::uint64_t mode = 0; mode <= kLastIndexMode; ++mode)
-        if (unique_kind_in(static_cast<IndexMode>(mode)) == KeyKind::kNone) return false;
+      for (std::uint64_t mode = 0; mode <= kLastIndexPlace; ++mode)
+        if (unique_kind_in(static_cast<IndexPlace>(mode)) == KeyKind::kNone) return false;
       return true;
     }(),
     "each mode has a kind");
 /// Whether tables of this mode have room for indexes in their own extent, one per column and key.
-constexpr bool is_in_pool(IndexMode mode) noexcept {
+constexpr bool is_in_pool(IndexPlace mode) noexcept {
   return facts_of(unique_kind_in(mode)).is_in_pool;
 }
 /// The mode in which the table was created.
-constexpr IndexMode mode_of(const TableLayout& layout) noexcept {
-  return layout.hints_offset == 0 ? IndexMode::kRebuild : IndexMode::kHint;
+constexpr IndexPlace mode_of(const TableLayout& layout) noexcept {
+  return layout.hints_offset == 0 ? IndexPlace::kDram : IndexPlace::kPool;
 }
 /// A key that is added later finds no room in the table's extent.
-inline constexpr IndexMode kModeOfAddedKeys = IndexMode::kRebuild;
+inline constexpr IndexPlace kModeOfAddedKeys = IndexPlace::kDram;
 static_assert(!is_in_pool(kModeOfAddedKeys));
 
 /// What a key has.
@@ -88,7 +88,7 @@ struct KeyKinds {
   KeyKind for_lookups = KeyKind::kNone;
   KeyKind for_ranges = KeyKind::kNone;
 };
-inline KeyKinds kinds_of(const KeySchema& key, IndexMode mode) noexcept {
+inline KeyKinds kinds_of(const KeySchema& key, IndexPlace mode) noexcept {
   return {key.unique ? unique_kind_in(mode) : KeyKind::kNone,
           key.ordered ? KeyKind::kOrdered : KeyKind::kNone};
 }

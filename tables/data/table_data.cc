@@ -16,7 +16,7 @@ bool is_added(const StoredSchema& stored, std::size_t place) noexcept {
 }
 
 KeyKinds kinds_of_key(const TableLayout& layout, const StoredSchema& stored, std::size_t place) {
-  const IndexMode mode = is_added(stored, place) ? kModeOfAddedKeys : mode_of(layout);
+  const IndexPlace mode = is_added(stored, place) ? kModeOfAddedKeys : mode_of(layout);
   return kinds_of(stored.schema.keys[place], mode);
 }
 

@@ -63,7 +63,7 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
 }
 
 Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& schema,
-                                       std::uint32_t table_id, IndexMode index_mode,
+                                       std::uint32_t table_id, IndexPlace index_place,
                                        std::uint64_t segment_bytes, pmem::Persister& persister) {
   FLUGS_CHECK(table_id != 0 && schema.columns.size() <= 0xFFFF);
   const Result<std::uint32_t> widest = widest_row(schema);
@@ -72,7 +72,7 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
   const std::uint64_t schema_offset =
       sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
   const std::uint64_t schema_end = schema_offset + schema_bytes.size();
-  const bool has_hints = is_in_pool(index_mode);
+  const bool has_hints = is_in_pool(index_place);
   Result<pmem::Extent> extent = pool.allocator().allocate(
       has_hints ? pmem::whole_lines(schema_end) + hint_bytes_of(schema) : schema_end, persister);
   if (!extent.ok()) return extent;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "flugs/index_mode.h"
+#include "flugs/index_place.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
 #include "pmem/medium/persist.h"
@@ -20,7 +20,7 @@ namespace flugs::engine {
 Result<std::uint32_t> widest_row(const TableSchema& schema);
 /// Makes a new table's extent, flushed but not fenced. Fails with kInvalidArgument, kOutOfSpace.
 Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& schema,
-                                       std::uint32_t table_id, IndexMode index_mode,
+                                       std::uint32_t table_id, IndexPlace index_place,
                                        std::uint64_t segment_bytes, pmem::Persister& persister);
 /// Checks a table's extent and what it leads to, and reads the schema. Trusts nothing: fails with
 /// kCorrupt.

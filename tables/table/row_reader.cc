@@ -85,12 +85,11 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
   const KeyIndex& key = *data_.keys[key_index];
   const bool is_deferred = build_.is_deferred() && key.entries().deferred_rows() != nullptr;
   if (!key.is_unique())
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}, key {}: not unique, use find_all", data_.name(), key.name()));
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not unique, use rows", data_.name(), key.name()));
   if (values.size() != key.columns().size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: find needs {} values, found {}", data_.name(),
+                  fmt::format("table {}, key {}: get needs {} values, found {}", data_.name(),
                               key.name(), key.columns().size(), values.size()));
   std::span<const Value> wanted;
   if (Status s = fit(context, key, values, wanted); !s.ok()) return s;

@@ -24,7 +24,7 @@ struct LockName {
   friend bool operator==(const LockName&, const LockName&) noexcept = default;
 };
 
-/// Locks of records that transactions took for themselves (Transaction::find_for_update). They are
+/// Locks of records that transactions took for themselves (Transaction::lock). They are
 /// in DRAM: no row stores a lock, and no lock outlives the process. A slot stands for its
 /// transaction.
 ///

@@ -43,17 +43,17 @@ class TwoRows {
     return t.insert(table_, {Value::int64(id), Value::int64(value)}).status();
   }
   Status update(Transaction& t, std::int64_t id, std::int64_t value) const {
-    const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
+    const Result<Row> row = t.get({table_, 0}, {Value::int64(id)});
     if (!row.ok()) return row.status();
     return t.update(table_, row->id(), {{kValueColumn, Value::int64(value)}}).status();
   }
   Status remove(Transaction& t, std::int64_t id) const {
-    const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
+    const Result<Row> row = t.get({table_, 0}, {Value::int64(id)});
     return row.ok() ? t.remove(table_, row->id()) : row.status();
   }
   /// 0: the row is absent.
   std::int64_t read(const Transaction& t, std::int64_t id) const {
-    const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
+    const Result<Row> row = t.get({table_, 0}, {Value::int64(id)});
     return row.ok() ? row->get_unchecked<std::int64_t>(kValueColumn) : 0;
   }
   /// Ids of the rows whose value is a multiple of a number, by a scan and by the index over values.
@@ -66,7 +66,7 @@ class TwoRows {
       return true;
     }));
     std::vector<std::int64_t> walked;
-    must(t.range({table_, 1}, {}, {}, [&](const Row& row) {
+    must(t.rows({table_, 1}, {}, {}, [&](const Row& row) {
       if (row.get_unchecked<std::int64_t>(kValueColumn) % of == 0)
         walked.push_back(row.get_unchecked<std::int64_t>(kIdColumn));
       return true;

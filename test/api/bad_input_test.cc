@@ -85,7 +85,7 @@ TEST_CASE("values that do not fit the schema are refused by name", "[api]") {
                 StatusCode::kInvalidArgument, "no column 4");
   CHECK(t.update(people.table, people.ada, {}).ok());  // nothing to change, but a new version
   must(t.commit());
-  must(people.database->verify());
+  must(people.database->check());
 }
 
 TEST_CASE("unknown tables, columns, keys and rows are refused", "[api]") {
@@ -106,15 +106,15 @@ TEST_CASE("unknown tables, columns, keys and rows are refused", "[api]") {
     check_refused(t.insert(table, {Value::int64(1)}), missing);
     check_refused(t.update(table, people.ada, {}), missing);
     check_refused(t.remove(table, people.ada), missing);
-    check_refused(t.read(table, people.ada), missing);
-    check_refused(t.find({table, 0}, {Value::int64(1)}), missing);
-    check_refused(t.find_all({table, 0}, {}, kVisitNothing), missing);
-    check_refused(t.range({table, 0}, {}, {}, kVisitNothing), missing);
+    check_refused(t.get(table, people.ada), missing);
+    check_refused(t.get({table, 0}, {Value::int64(1)}), missing);
+    check_refused(t.rows({table, 0}, {}, kVisitNothing), missing);
+    check_refused(t.rows({table, 0}, {}, {}, kVisitNothing), missing);
     check_refused(t.scan(table, {}, kVisitNothing), missing);
     t.prefetch({table, 0}, {Value::int64(1)});
   }
   for (const RowId row : {RowId{5}, RowId{100000}, RowId{~0u}}) {
-    check_refused(t.read(people.table, row), missing);
+    check_refused(t.get(people.table, row), missing);
     check_refused(t.update(people.table, row, {}), missing);
     check_refused(t.remove(people.table, row), missing);
   }
@@ -125,20 +125,20 @@ TEST_CASE("a key refuses look-ups that it cannot answer", "[api]") {
   const Transaction t = must(people.database->begin(AccessMode::kReadOnly));
   const auto invalid = StatusCode::kInvalidArgument;
   const KeyId none{people.table, 9};
-  check_refused(t.find(none, {Value::int64(1)}), invalid, "no key 9");
-  check_refused(t.find_all(none, {}, kVisitNothing), invalid);
-  check_refused(t.range(none, {}, {}, kVisitNothing), invalid);
-  check_refused(t.find(people.primary, {}), invalid, "1 values, found 0");
-  check_refused(t.find(people.primary, {Value::int64(1), Value::int64(1)}), invalid);
-  check_refused(t.find(people.primary, {Value::string("1")}), invalid, "column id");
-  check_refused(t.find(people.by_name, {Value::string("Ada"), Value::null()}), invalid, "unique");
-  check_refused(t.find_all(people.primary, {}, kVisitNothing), invalid, "not ordered");
-  check_refused(t.range(people.primary, {}, {}, kVisitNothing), invalid, "not ordered");
+  check_refused(t.get(none, {Value::int64(1)}), invalid, "no key 9");
+  check_refused(t.rows(none, {}, kVisitNothing), invalid);
+  check_refused(t.rows(none, {}, {}, kVisitNothing), invalid);
+  check_refused(t.get(people.primary, {}), invalid, "1 values, found 0");
+  check_refused(t.get(people.primary, {Value::int64(1), Value::int64(1)}), invalid);
+  check_refused(t.get(people.primary, {Value::string("1")}), invalid, "column id");
+  check_refused(t.get(people.by_name, {Value::string("Ada"), Value::null()}), invalid, "unique");
+  check_refused(t.rows(people.primary, {}, kVisitNothing), invalid, "not ordered");
+  check_refused(t.rows(people.primary, {}, {}, kVisitNothing), invalid, "not ordered");
   const std::vector<Value> three(3, Value::string("x"));
-  check_refused(t.find_all(people.by_name, three, kVisitNothing), invalid);
-  check_refused(t.range(people.by_name, {three, true}, {}, kVisitNothing), invalid, "3 values");
+  check_refused(t.rows(people.by_name, three, kVisitNothing), invalid);
+  check_refused(t.rows(people.by_name, {three, true}, {}, kVisitNothing), invalid, "3 values");
   const std::vector<Value> wrong = {Value::int64(1)};
-  check_refused(t.range(people.by_name, {}, {wrong, true}, kVisitNothing), invalid, "name");
+  check_refused(t.rows(people.by_name, {}, {wrong, true}, kVisitNothing), invalid, "name");
   const std::vector<ColumnId> columns = {ColumnId{0}, ColumnId{4}};
   check_refused(t.scan(people.table, columns, Predicate::all(), kVisitNothing), invalid, "4");
   check_refused(
@@ -148,8 +148,8 @@ TEST_CASE("a key refuses look-ups that it cannot answer", "[api]") {
       t.scan(people.table, {}, Predicate::equal(ColumnId{0}, Value::string("1")), kVisitNothing),
       invalid);
   CHECK(t.scan(people.table, {}, Predicate::equal(ColumnId{0}, Value::null()), kVisitNothing).ok());
-  CHECK_FALSE(t.find(people.by_mail, {Value::string("nobody")}).ok());
-  CHECK(must(t.find(people.by_mail, {Value::null()})).id() == people.ada);  // any row with NULL
+  CHECK_FALSE(t.get(people.by_mail, {Value::string("nobody")}).ok());
+  CHECK(must(t.get(people.by_mail, {Value::null()})).id() == people.ada);  // any row with NULL
 }
 
 TEST_CASE("an ended transaction refuses every call", "[api]") {
@@ -161,10 +161,10 @@ TEST_CASE("an ended transaction refuses every call", "[api]") {
     check_refused(t.insert(people.table, People::ada_values()), invalid, "ended");
     check_refused(t.update(people.table, people.ada, {}), invalid);
     check_refused(t.remove(people.table, people.ada), invalid);
-    check_refused(t.read(people.table, people.ada), invalid);
-    check_refused(t.find(people.primary, {Value::int64(1)}), invalid);
-    check_refused(t.find_all(people.by_name, {}, kVisitNothing), invalid);
-    check_refused(t.range(people.by_name, {}, {}, kVisitNothing), invalid);
+    check_refused(t.get(people.table, people.ada), invalid);
+    check_refused(t.get(people.primary, {Value::int64(1)}), invalid);
+    check_refused(t.rows(people.by_name, {}, kVisitNothing), invalid);
+    check_refused(t.rows(people.by_name, {}, {}, kVisitNothing), invalid);
     check_refused(t.scan(people.table, {}, kVisitNothing), invalid);
     check_refused(t.commit(), invalid);
     t.prefetch(people.primary, {Value::int64(1)});
@@ -192,7 +192,7 @@ TEST_CASE("a read-only transaction writes nothing", "[api]") {
   check_refused(t.insert(people.table, People::ada_values()), StatusCode::kReadOnly);
   check_refused(t.update(people.table, people.ada, {}), StatusCode::kReadOnly);
   check_refused(t.remove(people.table, people.ada), StatusCode::kReadOnly);
-  CHECK(t.read(people.table, people.ada).ok());
+  CHECK(t.get(people.table, people.ada).ok());
   must(t.commit());
   CHECK(people.database->statistics().transactions_committed == 1);
 }
@@ -208,7 +208,7 @@ TEST_CASE("every call on a database that is not open fails and says so", "[api]"
   check_refused(database.find_column(TableId{1}, "x"), invalid);
   check_refused(database.find_key(TableId{1}, "x"), invalid);
   check_refused(database.begin(), invalid);
-  check_refused(database.verify(), invalid);
+  check_refused(database.check(), invalid);
   check_refused(database.table_statistics(TableId{1}), invalid);
   CHECK(database.tables().empty());
   CHECK(database.path().empty());
@@ -228,7 +228,7 @@ TEST_CASE("no two tables have the same name at one time", "[api]") {
   CHECK(again != people.table);
   CHECK(people.database->find_table("people").value() == again);
   check_refused(people.database->schema(people.table), StatusCode::kNotFound);
-  check_refused(must(people.database->begin()).read(people.table, people.ada),
+  check_refused(must(people.database->begin()).get(people.table, people.ada),
                 StatusCode::kNotFound);
   people.database.reopen();
   CHECK(people.database->find_table("people").value() == again);
@@ -237,25 +237,25 @@ TEST_CASE("no two tables have the same name at one time", "[api]") {
 TEST_CASE("a table in use is not dropped", "[api]") {
   People people;
   Transaction t = must(people.database->begin());
-  CHECK(t.read(people.table, people.ada).ok());
+  CHECK(t.get(people.table, people.ada).ok());
   check_refused(people.database->drop_table(people.table), StatusCode::kBusy, "people");
-  CHECK(t.read(people.table, people.ada).ok());
+  CHECK(t.get(people.table, people.ada).ok());
   must(t.update(people.table, people.ada, {{ColumnId{3}, Value::string("a@b")}}));
   must(t.commit());
-  must(people.database->verify());
+  must(people.database->check());
   must(people.database->drop_table(people.table));
 }
 
-TEST_CASE("verify fails while a transaction is open", "[api]") {
+TEST_CASE("check fails while a transaction is open", "[api]") {
   People people;
   {
     const Transaction t = must(people.database->begin(AccessMode::kReadOnly));
-    check_refused(people.database->verify(), StatusCode::kBusy,
-                  "verify needs that no transaction is open; 1 is open");
+    check_refused(people.database->check(), StatusCode::kBusy,
+                  "check needs that no transaction is open; 1 is open");
   }
   std::size_t calls = 0;
-  must(people.database->verify([&](const Progress& progress) {
-    CHECK(progress.phase == "verify");
+  must(people.database->check([&](const Progress& progress) {
+    CHECK(progress.phase == "check");
     ++calls;
   }));
   CHECK(calls >= 2);
@@ -297,7 +297,7 @@ TEST_CASE("extreme values come back as they were", "[api]") {
   for (int opened = 0; opened < 2; ++opened) {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (std::size_t i = 0; i < 4; ++i) {
-      const Row row = must(t.read(table, rows[i]));
+      const Row row = must(t.get(table, rows[i]));
       for (std::size_t type = 1; type <= 9; ++type)
         for (std::size_t k = 0; k < 2; ++k) {
           const Value wanted = values[type][i % values[type].size()];

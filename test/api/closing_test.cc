@@ -30,7 +30,7 @@ bool holds(const TemporaryPath& path, std::int64_t number) {
   Database database = must(Database::open(at(path)));
   const KeyId key = must(database.find_key(must(database.find_table("numbers")), "primary"));
   const Transaction t = must(database.begin(AccessMode::kReadOnly));
-  return t.find(key, {number}).ok();
+  return t.get(key, {number}).ok();
 }
 
 }  // namespace

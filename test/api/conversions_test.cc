@@ -107,11 +107,11 @@ TEST_CASE("a value that stands for a column's exactly is stored, found and compa
     const RowId other = must(t.insert(world.table, {{ColumnId(0), 2}}));
     const Result<RowId> updated = t.update(world.table, other, {{column, c.given}});
     std::size_t found = 0;
-    const Status looked_up = t.find_all(by_column, {c.given}, [&](const Row&) { return ++found; });
+    const Status looked_up = t.rows(by_column, {c.given}, [&](const Row&) { return ++found; });
     const std::array<Value, 1> bound = {c.given};
     std::size_t in_range = 0;
     const Status walked =
-        t.range(by_column, {bound}, {bound}, [&](const Row&) { return ++in_range; });
+        t.rows(by_column, {bound}, {bound}, [&](const Row&) { return ++in_range; });
     std::size_t scanned = 0;
     const Status scan =
         t.scan(world.table, std::array{column}, Predicate::equal(column, c.given),
@@ -128,9 +128,9 @@ TEST_CASE("a value that stands for a column's exactly is stored, found and compa
     }
     must(inserted.status());
     must(updated.status());
-    CHECK(must(t.find(primary, {1})).get_unchecked(column) == *c.stored);
-    CHECK(must(t.find(primary, {2})).get_unchecked(column) == *c.stored);
-    CHECK(must(t.find(primary, {2})).get_unchecked(column).scale() == c.stored->scale());
+    CHECK(must(t.get(primary, {1})).get_unchecked(column) == *c.stored);
+    CHECK(must(t.get(primary, {2})).get_unchecked(column) == *c.stored);
+    CHECK(must(t.get(primary, {2})).get_unchecked(column).scale() == c.stored->scale());
     must(looked_up);
     must(walked);
     must(scan);
@@ -152,7 +152,7 @@ TEST_CASE("many rows in one call are converted like one row", "[api]") {
       values.push_back(v);
   must(t.insert_rows(world.table, values));
   for (const int i : {0, 3, 7, 199}) {
-    const Row row = must(t.find(world.key("primary"), {i}));
+    const Row row = must(t.get(world.key("primary"), {i}));
     CHECK(row.get_unchecked(world.column("i32")) == Value::int32(i));
     CHECK(row.get_unchecked(world.column("i64")) == Value::int64(i));
     CHECK(row.get_unchecked(world.column("money")) ==
@@ -165,7 +165,7 @@ TEST_CASE("many rows in one call are converted like one row", "[api]") {
   INFO(refused.to_string());
   CHECK(refused.message().find("expected decimal of scale 2, found decimal 0.001") !=
         std::string_view::npos);
-  CHECK(t.find(world.key("primary"), {300}).code() == StatusCode::kNotFound);
+  CHECK(t.get(world.key("primary"), {300}).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("add and defaults take what stands for the column's value", "[api]") {
@@ -180,7 +180,7 @@ TEST_CASE("add and defaults take what stands for the column's value", "[api]") {
   CHECK(t.add(primary, {1}, world.column("money"), Value::decimal("0.001")).code() ==
         StatusCode::kInvalidArgument);
   CHECK(must(t.upsert(primary, {1, 7, 7, 7, 7, nullptr, nullptr, "u", "s"})).inserted == false);
-  CHECK(must(t.find(primary, {1})).get_unchecked(world.column("money")).to_string() == "7.00");
+  CHECK(must(t.get(primary, {1})).get_unchecked(world.column("money")).to_string() == "7.00");
   TableSchema schema("with_defaults");
   schema.column("n", Type::kInt64).with_default(7);
   schema.column("d", Type::kDecimal).scale(3).with_default(Value::decimal("0.5"));
@@ -189,7 +189,7 @@ TEST_CASE("add and defaults take what stands for the column's value", "[api]") {
       .column("b", Type::kBool)
       .with_default(true);
   const TableId table = must(world.database->create_table(schema));
-  const Row row = must(t.read(table, must(t.insert(table, std::span<const ColumnValue>()))));
+  const Row row = must(t.get(table, must(t.insert(table, std::span<const ColumnValue>()))));
   CHECK(row.get_unchecked(ColumnId(0)) == Value::int64(7));
   CHECK(row.get_unchecked(ColumnId(1)).to_string() == "0.500");
   CHECK(row.get_unchecked(ColumnId(2)) == Value("text"));
@@ -296,7 +296,7 @@ TEST_CASE("run returns what the work of the attempt that committed has returned"
   });
   CHECK(must(done) == "attempt 3");
   const Transaction t = must(world.database->begin());
-  CHECK(t.find(world.key("primary"), {3}).ok());
+  CHECK(t.get(world.key("primary"), {3}).ok());
   const auto fails = [](Transaction&) -> Result<int> {
     return Status(StatusCode::kOverflow, "no");
   };

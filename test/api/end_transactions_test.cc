@@ -40,7 +40,7 @@ struct Books {
     return t.add(primary, {Value::int64(id)}, kBookPages, Value::int64(1)).status();
   }
   std::int64_t pages(std::int64_t id) {
-    return must(must(database->begin()).find(primary, {Value::int64(id)}))
+    return must(must(database->begin()).get(primary, {Value::int64(id)}))
         .get_unchecked<std::int64_t>(kBookPages);
   }
   TransactionInfo info(TransactionId id) {
@@ -57,7 +57,7 @@ void check_has_ended(const Books& books, Transaction& t, const std::string& word
     CHECK_THAT(std::string(s.message()), Catch::Contains(words));
   };
   refuses(books.add(t, 1));
-  refuses(t.find(books.primary, {Value::int64(1)}).status());
+  refuses(t.get(books.primary, {Value::int64(1)}).status());
   refuses(t.scan(books.table, {}, [](const ScanBatch&) { return true; }));
   refuses(t.savepoint().status());
   refuses(query::Query::table("books").run(t).status());
@@ -85,7 +85,7 @@ TEST_CASE("a cancelled transaction is undone at its next call", "[api]") {
   check_has_ended(books, t, "it was cancelled");
   CHECK(books.pages(1) == 2);
   CHECK(books.database->statistics().transactions_ended == 1);
-  must(books.database->verify());
+  must(books.database->check());
 }
 
 TEST_CASE("a cancelled transaction does not commit, and one that began since is not cancelled",
@@ -116,7 +116,7 @@ TEST_CASE("a cancelled transaction does not commit, and one that began since is 
   must(books.add(t, 1));
   must(t.commit());
   CHECK(books.pages(1) == 3);
-  must(books.database->verify());
+  must(books.database->check());
 }
 
 TEST_CASE("cancelling a transaction cuts short its call that goes through rows", "[api]") {
@@ -124,7 +124,7 @@ TEST_CASE("cancelling a transaction cuts short its call that goes through rows",
   const auto pause = [] { std::this_thread::sleep_for(milliseconds(1)); };
   const std::vector<std::function<Status(Transaction&)>> calls = {
       [&](Transaction& t) {
-        return t.range(books.by_pages, {}, {}, [&](const Row&) { return pause(), true; });
+        return t.rows(books.by_pages, {}, {}, [&](const Row&) { return pause(), true; });
       },
       [&](Transaction& t) {
         return t.scan(books.table, {}, [&](const ScanBatch&) { return pause(), true; });
@@ -155,7 +155,7 @@ TEST_CASE("a transaction ends at its time limit", "[api]") {
   must(t.set_time_limit(milliseconds(30)));
   must(books.add(t, 1));
   Status status;
-  while (status.ok()) status = t.find(books.primary, {Value::int64(1)}).status();
+  while (status.ok()) status = t.get(books.primary, {Value::int64(1)}).status();
   check_has_ended(books, t, "its time limit has passed");
   CHECK(books.pages(1) == 1);
   // The limit belonged to that transaction only.
@@ -229,7 +229,7 @@ TEST_CASE("an abandoned transaction can be ended, and its next call fails with k
   abandoned.abort();
   CHECK(books.database->statistics().transactions_open == 0);
   CHECK(books.pages(1) == 2);
-  must(books.database->verify());
+  must(books.database->check());
 }
 
 TEST_CASE("end_abandoned does not end a transaction in a long call", "[api]") {
@@ -287,7 +287,7 @@ TEST_CASE("cancelled and ended transactions leave nothing behind", "[api]") {
   for (std::int64_t i = 0; i < 3; ++i)
     for (std::int64_t id = 0; id < 3; ++id) sum += books.pages(100 * i + id) - (100 * i + id) % 10;
   CHECK(static_cast<std::uint64_t>(sum) == committed.load() * 3);
-  must(books.database->verify());
+  must(books.database->check());
 }
 
 }  // namespace flugs::test

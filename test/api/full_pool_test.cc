@@ -49,7 +49,7 @@ struct Full {
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::set<std::int64_t> found;
-    must(t.find_all({table, 0}, {}, [&](const Row& row) {
+    must(t.rows({table, 0}, {}, [&](const Row& row) {
       const std::int64_t id = row.get_unchecked<std::int64_t>(ColumnId(0));
       if (row.get_unchecked<std::string_view>(ColumnId(1)).starts_with(std::to_string(id)))
         found.insert(id);
@@ -67,7 +67,7 @@ struct Full {
   bool remove(const std::set<std::int64_t>& ids) {
     Transaction t = must(database->begin());
     for (const std::int64_t id : ids)
-      must(t.remove(table, must(t.find({table, 0}, {Value::int64(id)})).id()));
+      must(t.remove(table, must(t.get({table, 0}, {Value::int64(id)})).id()));
     const Status s = t.commit();
     if (!s.ok()) {
       CHECK(s.code() == StatusCode::kOutOfSpace);
@@ -90,10 +90,10 @@ TEST_CASE("a full pool keeps what was committed, reads, deletes and opens again"
   // It stays full: no space is lost or won by failing.
   for (int i = 0; i < 50; ++i) CHECK(full.fill(200'000) == StatusCode::kOutOfSpace);
   full.check();
-  must(full.database->verify());
+  must(full.database->check());
   full.database.reopen();
   full.check();
-  must(full.database->verify());
+  must(full.database->check());
   CHECK(full.fill(200'000) == StatusCode::kOutOfSpace);
   // Removing all rows at once may need space for the list of writes; a few at a time do not.
   const std::set<std::int64_t> all = full.committed;
@@ -104,7 +104,7 @@ TEST_CASE("a full pool keeps what was committed, reads, deletes and opens again"
   full.check();
   full.database.reopen();
   full.check();
-  must(full.database->verify());
+  must(full.database->check());
 }
 
 TEST_CASE("deleting makes room in a full pool", "[api]") {
@@ -122,7 +122,7 @@ TEST_CASE("deleting makes room in a full pool", "[api]") {
     std::thread([&] {
       Result<Transaction> t = full.database->begin();
       for (const std::int64_t id : ids) {
-        const Result<Row> row = t->find({full.table, 0}, {Value::int64(id)});
+        const Result<Row> row = t->get({full.table, 0}, {Value::int64(id)});
         if (!row.ok() || !t->remove(full.table, row->id()).ok()) return;
       }
       if (t->commit().ok()) ids.clear();
@@ -146,7 +146,7 @@ TEST_CASE("deleting makes room in a full pool", "[api]") {
   full.check();
   full.database.reopen();
   full.check();
-  must(full.database->verify());
+  must(full.database->check());
 }
 
 TEST_CASE("dropping a table makes room in a full pool", "[api]") {

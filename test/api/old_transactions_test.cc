@@ -60,8 +60,8 @@ class Accounts {
 };
 
 void check_is_ended(Accounts& accounts, Transaction& t) {
-  CHECK(t.find(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
-  CHECK(t.read(accounts.table, RowId(1)).code() == StatusCode::kCancelled);
+  CHECK(t.get(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
+  CHECK(t.get(accounts.table, RowId(1)).code() == StatusCode::kCancelled);
   CHECK(t.insert(accounts.table, {Value::int64(-1), Value::int64(1)}).code() ==
         StatusCode::kCancelled);
   CHECK(t.scan(accounts.table, {}, [](const ScanBatch&) { return true; }).code() ==
@@ -76,7 +76,7 @@ void check_is_ended(Accounts& accounts, Transaction& t) {
 TEST_CASE("a transaction without calls delays a merge, and ends with its next call") {
   Accounts accounts;
   Transaction reader = must(accounts.database->begin(AccessMode::kReadOnly));
-  CHECK(must(reader.find(accounts.key, {Value::int64(7)}))
+  CHECK(must(reader.get(accounts.key, {Value::int64(7)}))
             .get_unchecked<std::int64_t>(kAccountAmount) == 7);
   const Result<MergeReport> held_up = accounts.merge(milliseconds(5));
   REQUIRE(held_up.code() == StatusCode::kBusy);
@@ -84,10 +84,10 @@ TEST_CASE("a transaction without calls delays a merge, and ends with its next ca
              Catch::Matchers::Contains("asked to end, but has made no call"));
   // A transaction that began later does not matter.
   Transaction later = must(accounts.database->begin(AccessMode::kReadOnly));
-  CHECK(later.find(accounts.key, {Value::int64(7)}).ok());
+  CHECK(later.get(accounts.key, {Value::int64(7)}).ok());
   later.abort();
 
-  CHECK(reader.find(accounts.key, {Value::int64(7)}).code() == StatusCode::kCancelled);
+  CHECK(reader.get(accounts.key, {Value::int64(7)}).code() == StatusCode::kCancelled);
   // It need not be destroyed first.
   CHECK(must(accounts.merge(milliseconds(1000))).chunks_merged != 0);
   check_is_ended(accounts, reader);
@@ -107,11 +107,11 @@ TEST_CASE("ending a transaction undoes its writes, and others may write its rows
   Accounts accounts;
   Transaction writer = must(accounts.database->begin());
   must(writer.insert(accounts.table, {Value::int64(-1), Value::int64(1)}));
-  const Row row = must(writer.find(accounts.key, {Value::int64(5)}));
+  const Row row = must(writer.get(accounts.key, {Value::int64(5)}));
   must(writer.update(accounts.table, row.id(), {{kAccountAmount, Value::int64(1000)}}));
   REQUIRE(accounts.merge(milliseconds(5)).code() == StatusCode::kBusy);
   Transaction other = must(accounts.database->begin());
-  const RowId id = must(other.find(accounts.key, {Value::int64(5)})).id();
+  const RowId id = must(other.get(accounts.key, {Value::int64(5)})).id();
   CHECK(other.remove(accounts.table, id).code() == StatusCode::kConflict);
   other.abort();
 
@@ -122,9 +122,9 @@ TEST_CASE("ending a transaction undoes its writes, and others may write its rows
   must(other.commit());
   check_is_ended(accounts, writer);
   CHECK(accounts.rows() == kAccountRows);
-  CHECK(must(accounts.database->begin()).find(accounts.key, {Value::int64(5)}).code() ==
+  CHECK(must(accounts.database->begin()).get(accounts.key, {Value::int64(5)}).code() ==
         StatusCode::kNotFound);
-  must(accounts.database->verify());
+  must(accounts.database->check());
 }
 
 // Calls `go_through(accounts, transaction)` again and again until a merge has it cancelled.
@@ -148,12 +148,12 @@ TEST_CASE("asking a transaction to end cuts short its call that goes through row
   }
   SECTION("a range") {
     check_is_cut([&](Accounts& a, Transaction& t) {
-      return t.range(a.by_amount, {}, {}, [&](const Row&) { return pause(), true; });
+      return t.rows(a.by_amount, {}, {}, [&](const Row&) { return pause(), true; });
     });
   }
   SECTION("rows of a key") {
     check_is_cut([&](Accounts& a, Transaction& t) {
-      return t.find_all(a.by_amount, {Value::int64(3)}, [&](const Row&) { return pause(), true; });
+      return t.rows(a.by_amount, {Value::int64(3)}, [&](const Row&) { return pause(), true; });
     });
   }
   SECTION("queries") {
@@ -166,10 +166,10 @@ TEST_CASE("a call from within another one does not end the transaction under it"
   Accounts accounts;
   Transaction reader = must(accounts.database->begin(AccessMode::kReadOnly));
   int visited = 0;
-  const Status status = reader.range(accounts.by_amount, {}, {}, [&](const Row& row) {
+  const Status status = reader.rows(accounts.by_amount, {}, {}, [&](const Row& row) {
     ++visited;
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
-    CHECK(reader.find(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
+    CHECK(reader.get(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
     // The row is unchanged: the snapshot is still held.
     CHECK(row.get_unchecked<std::int64_t>(kAccountAmount) == 0);
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
@@ -191,7 +191,7 @@ TEST_CASE("a merge by policy ends the transactions in its way, if the policy say
   policy.patience = milliseconds(10);
   policy.ends_old_transactions = true;
   must(accounts.database->set_merge_policy(accounts.table, policy));
-  while (reader.find(accounts.key, {Value::int64(1)}).ok())
+  while (reader.get(accounts.key, {Value::int64(1)}).ok())
     std::this_thread::sleep_for(milliseconds(1));
   while (must(accounts.database->merge_status(accounts.table)).merges == 0)
     std::this_thread::sleep_for(milliseconds(1));

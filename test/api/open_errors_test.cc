@@ -90,7 +90,7 @@ TEST_CASE("options out of range are refused", "[api]") {
     CHECK(::access(path.string().c_str(), F_OK) != 0);  // and no file was made
   };
   refuse([](OpenOptions& o) { o.slots_max = 0; });
-  refuse([](OpenOptions& o) { o.index_mode = static_cast<IndexMode>(2); });
+  refuse([](OpenOptions& o) { o.index_place = static_cast<IndexPlace>(2); });
   refuse([](OpenOptions& o) { o.slots_max = 4001; });
   refuse([](OpenOptions& o) { o.clock = static_cast<CommitClock>(3); });
   refuse([](OpenOptions& o) { o.max_bytes = 1000; });
@@ -174,10 +174,10 @@ TEST_CASE("a copy is a pool of its own, also beside the one that it was copied f
   std::filesystem::copy_file(original.options.path, path.string());
   t.abort();
   Database copy = must(Database::open(small_options(path.string())));
-  must(copy.verify());
+  must(copy.check());
   const Transaction reader = must(copy.begin());
-  CHECK(reader.find({table, 0}, {Value::int64(1)}).ok());
-  CHECK(reader.find({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
+  CHECK(reader.get({table, 0}, {Value::int64(1)}).ok());
+  CHECK(reader.get({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("opening leaves files that are no pools unchanged", "[api]") {
@@ -238,7 +238,7 @@ TEST_CASE("opening reports progress", "[api]") {
   };
   const Database database = must(Database::open(options));
   CHECK_FALSE(goes_back);
-  CHECK(calls > (test_index_mode() == IndexMode::kHint ? 1 : 2));
+  CHECK(calls > (test_index_place() == IndexPlace::kPool ? 1 : 2));
   const RecoveryReport& report = database.recovery_report();
   double sum = 0;
   for (const char* phase :
@@ -248,7 +248,7 @@ TEST_CASE("opening reports progress", "[api]") {
   }
   CHECK(report.total_us >= sum);
   CHECK(report.rows_live == 5000);
-  if (database.statistics().index_mode == IndexMode::kHint)
+  if (database.statistics().index_place == IndexPlace::kPool)
     CHECK(report.dictionary_entries <= 5000);  // entries whose hints had not been kept yet
   else
     CHECK(report.dictionary_entries == 5000);
@@ -259,7 +259,7 @@ TEST_CASE("opening reports progress", "[api]") {
 // on, and the pool opens again.
 TEST_CASE("a full pool takes no more and loses nothing", "[api]") {
   TemporaryDatabase database([](OpenOptions& o) {
-    o.index_mode = IndexMode::kRebuild;
+    o.index_place = IndexPlace::kDram;
     o.max_bytes = std::uint64_t{24} << 20;
     o.segment_bytes = std::uint64_t{1} << 20;
   });
@@ -284,7 +284,7 @@ TEST_CASE("a full pool takes no more and loses nothing", "[api]") {
   }
   CHECK(created == StatusCode::kOutOfSpace);
   for (int opened = 0; opened < 2; ++opened) {
-    must(database->verify());
+    must(database->check());
     Transaction t = must(database->begin());
     std::int64_t rows = 0;
     must(t.scan(table, {ColumnId{0}}, [&](const ScanBatch& batch) {
@@ -296,7 +296,7 @@ TEST_CASE("a full pool takes no more and loses nothing", "[api]") {
     // One at a time: a list of more than four rows would need space.
     for (std::int64_t i = opened * 100; i < opened * 100 + 100; ++i) {
       Transaction deleter = must(database->begin());
-      must(deleter.remove(table, must(deleter.find({table, 0}, {Value::int64(i)})).id()));
+      must(deleter.remove(table, must(deleter.get({table, 0}, {Value::int64(i)})).id()));
       must(deleter.commit());
     }
     database.reopen();
@@ -330,7 +330,7 @@ TEST_CASE("a commit whose list of rows does not fit takes no effect", "[api]") {
   }));
   CHECK(seen == 0);
   database.reopen();
-  must(database->verify());
+  must(database->check());
 }
 
 TEST_CASE("schemas at their limits work, beyond them they do not", "[api]") {
@@ -350,7 +350,7 @@ TEST_CASE("schemas at their limits work, beyond them they do not", "[api]") {
   Transaction again = must(database->begin());
   std::size_t found = 0;
   for (std::uint16_t key = 0; key < 16; ++key)
-    must(again.find_all({table, key}, {Value::int32(key == 3 ? 8 : 7)}, [&](const Row& r) {
+    must(again.rows({table, key}, {Value::int32(key == 3 ? 8 : 7)}, [&](const Row& r) {
       found += r.get_unchecked<std::int32_t>(ColumnId{3}) == 8 && r.is_null_unchecked(ColumnId{999})
                    ? 1
                    : 0;
@@ -358,7 +358,7 @@ TEST_CASE("schemas at their limits work, beyond them they do not", "[api]") {
     }));
   CHECK(found == 16);
   again.abort();
-  must(database->verify());
+  must(database->check());
   TableSchema too_wide("too_wide");
   for (int i = 0; i < 600; ++i) too_wide.column("c" + std::to_string(i), Type::kInt64).direct();
   const auto refused = database->create_table(too_wide);

@@ -28,17 +28,17 @@ void fill(Database& database) {
   must(t.commit());
   t = must(database.begin());
   for (std::int64_t id = 0; id < kTowns; id += 2)
-    must(t.remove(table, must(t.find({table, 0}, {Value::int64(id)})).id()));
+    must(t.remove(table, must(t.get({table, 0}, {Value::int64(id)})).id()));
   must(t.commit());
 }
 
 }  // namespace
 
 TEST_CASE("an estimate counts the work of opening", "[api]") {
-  const IndexMode mode = GENERATE(IndexMode::kRebuild, IndexMode::kHint);
+  const IndexPlace mode = GENERATE(IndexPlace::kDram, IndexPlace::kPool);
   const Ready ready = GENERATE(Ready::kFirstAnswer, Ready::kIndexesBuilt);
   TemporaryDatabase database([&](OpenOptions& o) {
-    o.index_mode = mode;
+    o.index_place = mode;
     o.ready = ready;
   });
   fill(*database);
@@ -47,14 +47,14 @@ TEST_CASE("an estimate counts the work of opening", "[api]") {
       must(database->table_statistics(must(database->find_table("towns")))).rows_reserved;
   database.close();
   const OpeningEstimate estimate = must(estimate_opening(database.options));
-  CHECK(estimate.index_mode == mode);
+  CHECK(estimate.index_place == mode);
   CHECK(estimate.tables == 1);
   CHECK(estimate.chunks > 1);
   CHECK(estimate.threads == 2);
   CHECK(estimate.open_ms > 1);
   CHECK(estimate.ordered_entries == 0);
   CHECK(estimate.rows_swept + estimate.rows_unswept <= positions);
-  CHECK((estimate.hint_bytes != 0) == (mode == IndexMode::kHint));
+  CHECK((estimate.hint_bytes != 0) == (mode == IndexPlace::kPool));
   database.options.sweeps_in_background = false;
   database.reopen();
   const RecoveryReport& report = database->recovery_report();
@@ -64,8 +64,8 @@ TEST_CASE("an estimate counts the work of opening", "[api]") {
         database->statistics().index_entries_left);
   const bool is_later = ready == Ready::kFirstAnswer;
   CHECK((estimate.rows_unswept > kTowns / 2) == is_later);
-  CHECK((estimate.key_entries_left > kTowns / 2) == (is_later && mode == IndexMode::kRebuild));
-  CHECK((estimate.hash_entries != 0) == (!is_later && mode == IndexMode::kRebuild));
+  CHECK((estimate.key_entries_left > kTowns / 2) == (is_later && mode == IndexPlace::kDram));
+  CHECK((estimate.hash_entries != 0) == (!is_later && mode == IndexPlace::kDram));
   if (!is_later) CHECK(estimate.rows_swept == report.rows_live + report.rows_recycled);
   if (estimate.hash_entries != 0) CHECK(estimate.hash_entries == estimate.rows_swept);
 }

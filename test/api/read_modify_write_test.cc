@@ -52,7 +52,7 @@ struct Counters {
             Value::int64(large), Value::decimal_units(250), Value::string(note)};
   }
   Value held(const Transaction& t, std::int64_t id, ColumnId column) const {
-    return must(t.find(primary, {Value::int64(id)})).get_unchecked(column);
+    return must(t.get(primary, {Value::int64(id)})).get_unchecked(column);
   }
   std::size_t rows(const Transaction& t) const {
     std::size_t count = 0;
@@ -177,7 +177,7 @@ TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
 
   CHECK_FALSE(must(t.upsert(counters.primary, Counters::row(20, "d", 3, 3, "c"))).inserted);
   CHECK(counters.held(t, 20, kNote) == Value::string("c"));
-  CHECK(t.find(counters.by_code, {Value::string("d20")}).ok());
+  CHECK(t.get(counters.by_code, {Value::string("d20")}).ok());
   CHECK(must(t.upsert(counters.primary, Counters::row(22, "d", 3, 3, "c"))).inserted);
   CHECK_FALSE(must(t.upsert(counters.by_code, Counters::row(22, "d", 7, 7, "no"),
                             std::vector<ColumnValue>{{kLong, Value::int64(8)}}))
@@ -196,7 +196,7 @@ TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
   CHECK(t.insert_if_absent(counters.primary, {Value::int64(1)}).code() ==
         StatusCode::kInvalidArgument);
   must(t.commit());
-  must(counters.database->verify());
+  must(counters.database->check());
 }
 
 TEST_CASE("upsert of a row newer than the snapshot conflicts, or is repeated", "[api]") {
@@ -245,7 +245,7 @@ TEST_CASE("remove_range removes all rows between two bounds, or none", "[api]") 
   CHECK(t.remove_range(counters.primary, {}, {}).code() == StatusCode::kInvalidArgument);
   must(t.commit());
   CHECK(counters.rows(counters.begin()) == 3);
-  must(counters.database->verify());
+  must(counters.database->check());
 }
 
 TEST_CASE("commit validates the reads of a serializable read-modify-write call", "[api]") {
@@ -255,7 +255,7 @@ TEST_CASE("commit validates the reads of a serializable read-modify-write call",
                                      {{kNote, Value::string("other")}}, {})));
   must(t.insert(counters.table, Counters::row(50, "c", 1, 1, "as it was not other")));
   Transaction other = counters.begin();
-  must(other.update(counters.table, must(other.find(counters.primary, {Value::int64(1)})).id(),
+  must(other.update(counters.table, must(other.get(counters.primary, {Value::int64(1)})).id(),
                     {{kNote, Value::string("other")}}));
   must(other.commit());
   CHECK(t.commit().code() == StatusCode::kConflict);

@@ -34,7 +34,7 @@ struct Totals {
     return t.add(primary, {Value::int64(id)}, kTotal, Value::int64(1)).status();
   }
   std::int64_t total(std::int64_t id) {
-    return must(must(database->begin()).find(primary, {Value::int64(id)}))
+    return must(must(database->begin()).get(primary, {Value::int64(id)}))
         .get_unchecked<std::int64_t>(kTotal);
   }
 };

@@ -1,4 +1,4 @@
-// Locks of find_for_update in tables whose keys are dropped and added, with and without a primary
+// Locks of Transaction::lock in tables whose keys are dropped and added, with and without a primary
 // key.
 #include <catch2/catch.hpp>
 #include <string>
@@ -42,10 +42,10 @@ struct Rooms {
     return id;
   }
   Result<Row> lock(Transaction& t, std::int64_t number) const {
-    return t.find_for_update(by_number, {Value::int64(number)}, kNoWait);
+    return t.lock(by_number, {Value::int64(number)}, kNoWait);
   }
   RowId find(Transaction& t, std::int64_t number) const {
-    return must(t.find(by_number, {Value::int64(number)})).id();
+    return must(t.get(by_number, {Value::int64(number)})).id();
   }
   Status write(Transaction& t, RowId row) const {
     return t.update(table, row, {{kRoomGuest, Value::int64(1)}}).status();
@@ -86,7 +86,7 @@ TEST_CASE("rows with equal values in a dropped key are locked one by one", "[api
   must(first.commit());
   must(second.commit());
   CHECK(rooms.database->statistics().rows_locked == 0);
-  must(rooms.database->verify());
+  must(rooms.database->check());
 }
 
 TEST_CASE("a lock outlives the key by which its row was found", "[api]") {
@@ -97,7 +97,7 @@ TEST_CASE("a lock outlives the key by which its row was found", "[api]") {
   const RowId another = rooms.find(holder, 1);
   const KeyId key = by_dropped_key ? rooms.by_place : rooms.by_number;
   const RowId locked =
-      must(holder.find_for_update(key, {Value::int64(by_dropped_key ? 102 : 2)}, kNoWait)).id();
+      must(holder.lock(key, {Value::int64(by_dropped_key ? 102 : 2)}, kNoWait)).id();
   const auto check_locked = [&] {
     Transaction other = rooms.begin();
     CHECK(rooms.write(other, locked).code() == StatusCode::kConflict);
@@ -121,7 +121,7 @@ TEST_CASE("a lock outlives the key by which its row was found", "[api]") {
   CHECK(rooms.write(other, locked).code() == StatusCode::kConflict);
   CHECK(rooms.database->statistics().rows_locked == 0);
   other.abort();
-  must(rooms.database->verify());
+  must(rooms.database->check());
 }
 
 // Without a primary key a lock names a version. A transaction that wants the record gets an error
@@ -130,7 +130,7 @@ TEST_CASE("a newer version of a locked record is locked like the first one", "[a
   const bool has_primary_key = GENERATE(true, false);
   Rooms rooms(has_primary_key);
   Transaction late = rooms.begin();
-  CHECK(late.find(rooms.by_number, {Value::int64(3)}).ok());
+  CHECK(late.get(rooms.by_number, {Value::int64(3)}).ok());
   Transaction again = must(rooms.database->begin(AccessMode::kReadWrite,  //
                                                  Isolation::kReadCommitted));
   Transaction holder = rooms.begin();

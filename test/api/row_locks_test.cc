@@ -1,4 +1,4 @@
-// find_for_update: who may write a locked row, the order of waiting, the row after waiting, and
+// Transaction::lock: who may write a locked row, the order of waiting, the row after waiting, and
 // deadlocks.
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -46,13 +46,13 @@ struct Seats {
     return must(database->begin(AccessMode::kReadWrite, isolation));
   }
   Result<Row> lock(Transaction& t, std::int64_t id, LockWait wait = kAtOnce) const {
-    return t.find_for_update(primary, {Value::int64(id)}, wait);
+    return t.lock(primary, {Value::int64(id)}, wait);
   }
   Status add(Transaction& t, std::int64_t id) const {
     return t.add(primary, {Value::int64(id)}, kSeatGuest, Value::int64(1)).status();
   }
   std::int64_t guest(std::int64_t id) {
-    return must(begin().find(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSeatGuest);
+    return must(begin().get(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSeatGuest);
   }
   std::uint64_t locked() { return database->statistics().rows_locked; }
   /// Returns when the transaction's call waits for a lock: it is in a call, and stays in it.
@@ -77,15 +77,14 @@ TEST_CASE("all transactions may read a locked row, only its owner may write it",
     CHECK(must(seats.lock(t, 1)).get_unchecked<std::int64_t>(kSeatGuest) == 0);
     must(seats.lock(t, 1));  // once more
     CHECK(seats.locked() == 1);
-    CHECK(other.find(seats.primary, {Value::int64(1)}).ok());
+    CHECK(other.get(seats.primary, {Value::int64(1)}).ok());
     const Status refused = seats.add(other, 1);
     CHECK(refused.code() == StatusCode::kConflict);
     CHECK_THAT(std::string(refused.message()), Catch::Contains("table seats"));
-    const RowId row = must(other.find(seats.primary, {Value::int64(1)})).id();
+    const RowId row = must(other.get(seats.primary, {Value::int64(1)})).id();
     CHECK(other.remove(seats.table, row).code() == StatusCode::kConflict);
     // Another key finds the same record.
-    const Status busy =
-        other.find_for_update(seats.by_code, {Value::string("s1")}, kAtOnce).status();
+    const Status busy = other.lock(seats.by_code, {Value::string("s1")}, kAtOnce).status();
     CHECK(busy.code() == StatusCode::kBusy);
     CHECK_THAT(std::string(busy.message()), Catch::Contains("table seats, key by_code"));
     must(seats.add(other, 2));  // no other record is locked
@@ -96,7 +95,7 @@ TEST_CASE("all transactions may read a locked row, only its owner may write it",
     CHECK(seats.guest(1) == 2);
     CHECK(seats.add(other, 1).code() == StatusCode::kConflict);
     must(other.commit());
-    must(seats.database->verify());
+    must(seats.database->check());
   }
 }
 
@@ -140,16 +139,15 @@ TEST_CASE("a rollback releases locks taken since its savepoint", "[api]") {
   must(seats.add(other, 2));
   must(other.commit());
   must(t.commit());
-  must(seats.database->verify());
+  must(seats.database->check());
 }
 
-TEST_CASE("find_for_update fails where it cannot lock a row", "[api]") {
+TEST_CASE("Transaction::lock fails where it cannot lock a row", "[api]") {
   Seats seats;
   Transaction t = seats.begin();
   CHECK(seats.lock(t, 99).code() == StatusCode::kNotFound);
   CHECK(seats.lock(t, 1, LockWait{milliseconds(-1)}).code() == StatusCode::kInvalidArgument);
-  CHECK(t.find_for_update(KeyId{seats.table, 7}, {Value::int64(1)}).code() ==
-        StatusCode::kInvalidArgument);
+  CHECK(t.lock(KeyId{seats.table, 7}, {Value::int64(1)}).code() == StatusCode::kInvalidArgument);
   must(seats.add(t, 1));
   must(seats.lock(t, 1));  // its own already
   CHECK(seats.locked() == 0);
@@ -179,7 +177,7 @@ TEST_CASE("after waiting, the level decides: the newer version, or a conflict", 
         if (!by_writing) must(seats.lock(holder, 5));
         if (changes) must(seats.add(holder, 5));
         Transaction waiter = seats.begin(isolation);
-        CHECK(waiter.find(seats.primary, {Value::int64(5)}).ok());
+        CHECK(waiter.get(seats.primary, {Value::int64(5)}).ok());
         std::jthread ending([&, id = waiter.id()] {
           seats.wait_until_in_call(id);
           std::this_thread::sleep_for(milliseconds(5));

@@ -135,7 +135,7 @@ TEST_CASE("a row may be as wide as documented, and no wider", "[api]") {
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   const RowId row = must(t.insert(id, values));
   std::vector<Value> found(count);
-  must(t.read(id, row)).get_all(found);
+  must(t.get(id, row)).get_all(found);
   CHECK(found == values);
   must(t.commit());
 }

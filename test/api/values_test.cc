@@ -64,7 +64,7 @@ void check_stored(Database& database, const std::vector<Value>& values) {
   const TableId table = must(database.find_table(name));
   const Transaction t = must(database.begin(AccessMode::kReadOnly));
   std::vector<Value> walked;
-  must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+  must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
     walked.push_back(row.get_unchecked(kValue));
     return true;
   }));
@@ -73,7 +73,7 @@ void check_stored(Database& database, const std::vector<Value>& values) {
   CHECK(walked == expected);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO(name << ": " << expected[i].to_string().substr(0, 40));
-    const Row row = must(t.find({table, 1}, {expected[i]}));
+    const Row row = must(t.get({table, 1}, {expected[i]}));
     CHECK(row.get_unchecked(kValue) == expected[i]);
     CHECK(row.is_null_unchecked(kValue) == (i == 0));
     std::size_t found = 0;
@@ -103,9 +103,9 @@ TEST_CASE("extreme values of every type come back, in order, also after a restar
     must(t.commit());
     check_stored(*database, values);
   }
-  must(database->verify());
+  must(database->check());
   database.reopen();
-  must(database->verify());
+  must(database->check());
   for (const std::vector<Value>& values : values_by_type()) check_stored(*database, values);
 }
 
@@ -119,15 +119,15 @@ TEST_CASE("zeros of both signs are one value, and so are all NaNs", "[api]") {
   CHECK(t.insert(table, {Value::int64(3), Value::real(0.0)}).code() == StatusCode::kAlreadyExists);
   CHECK(t.insert(table, {Value::int64(3), Value::real(-std::nan("2"))}).code() ==
         StatusCode::kAlreadyExists);
-  const Row zero = must(t.find({table, 1}, {Value::real(0.0)}));
+  const Row zero = must(t.get({table, 1}, {Value::real(0.0)}));
   CHECK(zero.get_unchecked(kValue) == Value::real(0.0));
   CHECK_FALSE(std::signbit(zero.get_unchecked<double>(kValue)));
-  CHECK(must(t.find({table, 1}, {Value::real(-0.0)})).id() == zero.id());
-  const Row nan = must(t.find({table, 1}, {Value::real(-std::nan("3"))}));
+  CHECK(must(t.get({table, 1}, {Value::real(-0.0)})).id() == zero.id());
+  const Row nan = must(t.get({table, 1}, {Value::real(-std::nan("3"))}));
   CHECK(nan.get_unchecked<std::int64_t>(ColumnId(0)) == 2);
   CHECK(std::isnan(nan.get_unchecked<double>(kValue)));
   must(t.commit());
-  must(database->verify());
+  must(database->check());
 }
 
 TEST_CASE("an int32 may stand for an int64 wherever a value is given", "[api]") {
@@ -136,16 +136,16 @@ TEST_CASE("an int32 may stand for an int64 wherever a value is given", "[api]") 
   const TableId table = must(database->create_table(schema_of(Type::kInt64, encoding)));
   Transaction t = must(database->begin());
   RowId row = must(t.insert(table, {Value::int32(1), Value::int32(-5)}));
-  CHECK(must(t.read(table, row)).get_unchecked(kValue) == Value::int64(-5));
-  CHECK(must(t.find({table, 1}, {Value::int64(-5)})).id() == row);
+  CHECK(must(t.get(table, row)).get_unchecked(kValue) == Value::int64(-5));
+  CHECK(must(t.get({table, 1}, {Value::int64(-5)})).id() == row);
   CHECK(t.insert(table, {Value::int64(2), Value::int64(-5)}).code() == StatusCode::kAlreadyExists);
   row = must(t.update(table, row, {{kValue, Value::int32(7)}}));
-  CHECK(must(t.find({table, 1}, {Value::int32(7)})).get_unchecked(kValue) == Value::int64(7));
+  CHECK(must(t.get({table, 1}, {Value::int32(7)})).get_unchecked(kValue) == Value::int64(7));
   const std::vector<Value> many = {Value::int32(3), Value::int32(kMin<std::int32_t>)};
   must(t.insert_rows(table, many));
   std::size_t found = 0;
   const std::vector<Value> low = {Value::int32(kMin<std::int32_t>)};
-  must(t.range({table, 1}, {low}, {}, [&](const Row&) { return ++found != 0; }));
+  must(t.rows({table, 1}, {low}, {}, [&](const Row&) { return ++found != 0; }));
   CHECK(found == 2);
   must(t.commit());
 }
@@ -158,9 +158,9 @@ TEST_CASE("a string of ten megabytes is a value like any other", "[api]") {
   const TableId table = must(database->create_table(schema_of(Type::kString, encoding)));
   const auto check = [&] {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
-    const Row row = must(t.find({table, 1}, {Value::string(text)}));
+    const Row row = must(t.get({table, 1}, {Value::string(text)}));
     CHECK((row.get_unchecked<std::string_view>(kValue) == text));  // without printing it
-    CHECK(t.find({table, 1}, {Value::string(std::string_view(text).substr(1))}).code() ==
+    CHECK(t.get({table, 1}, {Value::string(std::string_view(text).substr(1))}).code() ==
           StatusCode::kNotFound);
   };
   Transaction t = must(database->begin());
@@ -170,7 +170,7 @@ TEST_CASE("a string of ten megabytes is a value like any other", "[api]") {
   check();
   database.reopen();
   check();
-  must(database->verify());
+  must(database->check());
 }
 
 }  // namespace flugs::test

@@ -37,7 +37,7 @@ namespace {
 
 struct Prepared {
   // Without the thread that keeps hints, because allocations of all threads are counted.
-  MemoryDatabase database{std::size_t{64} << 20, test_index_mode(), std::chrono::milliseconds(0)};
+  MemoryDatabase database{std::size_t{64} << 20, test_index_place(), std::chrono::milliseconds(0)};
   TableId table;
   KeyId primary;
   KeyId by_group;
@@ -59,17 +59,17 @@ struct Prepared {
 
   void read(std::int64_t id) {
     auto t = database->begin(AccessMode::kReadOnly);
-    const auto row = t->find(primary, {Value::int64(id)});
+    const auto row = t->get(primary, {Value::int64(id)});
     if (!row.ok() || row->get_unchecked<std::string_view>(ColumnId{2}).empty() ||
         row->get_unchecked<std::int32_t>(ColumnId{1}) != id % 10)
       ++failures;
-    if (t->find(primary, {Value::int64(-1)}).ok()) ++failures;
-    if (!t->read(table, row->id()).ok()) ++failures;
+    if (t->get(primary, {Value::int64(-1)}).ok()) ++failures;
+    if (!t->get(table, row->id()).ok()) ++failures;
     if (!t->commit().ok()) ++failures;
   }
   void update(std::int64_t id, double amount) {
     auto t = database->begin(AccessMode::kReadWrite);
-    const auto row = t->find(primary, {Value::int64(id)});
+    const auto row = t->get(primary, {Value::int64(id)});
     if (!row.ok() || !t->update(table, row->id(), {{ColumnId{3}, Value::real(amount)}}).ok() ||
         !t->commit().ok())
       ++failures;
@@ -100,7 +100,7 @@ TEST_CASE("a steady update allocates nothing", "[budget]") {
 TEST_CASE("a conflict allocates nothing", "[budget]") {
   Prepared prepared;
   Transaction holder = must(prepared.database->begin(AccessMode::kReadWrite));
-  const RowId row = must(holder.find(prepared.primary, {Value::int64(5)})).id();
+  const RowId row = must(holder.get(prepared.primary, {Value::int64(5)})).id();
   must(holder.update(prepared.table, row, {{ColumnId{3}, Value::real(1)}}));
   const auto meet = [&] {
     auto t = prepared.database->begin(AccessMode::kReadWrite);

@@ -59,7 +59,7 @@ long faults_of_opening(const OpenOptions& options) {
 // Without threads that would touch memory meanwhile.
 OpenOptions quiet_options(const TemporaryPath& path) {
   OpenOptions options = small_options(path.string());
-  options.index_mode = IndexMode::kHint;
+  options.index_place = IndexPlace::kPool;
   options.hint_interval = std::chrono::milliseconds(0);
   options.recovery_threads = 1;
   options.sweeps_in_background = false;

@@ -24,13 +24,13 @@ struct Cost {
 // existing chunks.
 struct Budget {
   // Without the thread that keeps hints, which has fences of its own.
-  MemoryDatabase database{std::size_t{64} << 20, test_index_mode(), std::chrono::milliseconds(0)};
+  MemoryDatabase database{std::size_t{64} << 20, test_index_place(), std::chrono::milliseconds(0)};
   TableId narrow = create("narrow", 1);
   TableId wide = create("wide", 30);
   KeyId narrow_key{narrow, 0};
   std::int64_t next = 0;
 
-  bool has_hints() const { return database.options.index_mode == IndexMode::kHint; }
+  bool has_hints() const { return database.options.index_place == IndexPlace::kPool; }
   /// Expects two fences, and `lines`. Indexes in the pool add a line for each entry, and some more
   /// for full lines on the way to it and for divided segments: 130 lines and three or four fences
   /// for some 200 entries.
@@ -193,8 +193,8 @@ TEST_CASE("a transaction that writes nothing costs no flush", "[budget]") {
   budget.commit([&](Transaction& t) { budget.insert(t, budget.narrow); });
   const Cost reading = budget.cost([&] {
     Transaction t = must(budget.database->begin(AccessMode::kReadOnly));
-    must(t.find(budget.narrow_key, {Value::int64(0)}));
-    must(t.read(budget.narrow, row));
+    must(t.get(budget.narrow_key, {Value::int64(0)}));
+    must(t.get(budget.narrow, row));
     must(t.commit());
   });
   CHECK(reading.fences == 0);

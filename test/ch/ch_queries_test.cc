@@ -99,8 +99,8 @@ void with_history(SmallTpcc& tpcc) {
 /// Customers that never order, with balances of 1000.00, 2000.00, ...
 void add_idle_customers(SmallTpcc& tpcc, std::int32_t count) {
   Transaction transaction = must(tpcc.database->begin());
-  const Row model = must(transaction.find(tpcc.tables.customer_key,
-                                          {Value::int32(1), Value::int32(1), Value::int32(1)}));
+  const Row model = must(transaction.get(tpcc.tables.customer_key,
+                                         {Value::int32(1), Value::int32(1), Value::int32(1)}));
   std::vector<Value> values(must(tpcc.database->schema(tpcc.tables.customer)).columns.size());
   for (std::int32_t i = 1; i <= count; ++i) {
     model.get_all(values);

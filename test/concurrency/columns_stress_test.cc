@@ -85,7 +85,7 @@ class ChangingTable {
     auto t = database->begin();
     if (!t.ok()) return;
     const auto n = static_cast<std::int64_t>(random.between(0, kItems - 1));
-    const auto row = t->find({table, 0}, {Value::int64(n)});
+    const auto row = t->get({table, 0}, {Value::int64(n)});
     if (!complaint.expect(row.ok(), "a row is not there")) return;
     check_row(*row, complaint);
     const std::size_t column = column_count.load(std::memory_order_acquire) - 1;
@@ -192,9 +192,9 @@ TEST_CASE("columns come and go while others write, read and merge", "[concurrenc
   for (std::thread& thread : threads) thread.join();
   INFO(complaint.what());
   CHECK_FALSE(complaint.failed());
-  must(world.database->verify());
+  must(world.database->check());
   world.database.reopen();
-  must(world.database->verify());
+  must(world.database->check());
   world.read(complaint);
   CHECK_FALSE(complaint.failed());
 }

@@ -105,7 +105,7 @@ class AlteredWorld {
   /// The write names only the first columns, unless it sets `names_added`.
   Status write(Transaction& t, std::int64_t n, Random& random, bool& names_added) {
     const auto at = static_cast<std::int64_t>(random.below(kThingPlaces));
-    const Result<Row> found = t.find({thing, 0}, {Value::int64(n)});
+    const Result<Row> found = t.get({thing, 0}, {Value::int64(n)});
     if (!found.ok())
       return found.code() == StatusCode::kNotFound ? insert(t, random, n, at, names_added)
                                                    : found.status();
@@ -167,7 +167,7 @@ class AlteredWorld {
     if (Status s = t.add({place, 0}, {Value::int64(at)}, ColumnId(1), Value::int64(1)).status();
         !s.ok() || random.chance(80))
       return s;
-    const Result<Row> there = t.find({place, 0}, {Value::int64(at)});
+    const Result<Row> there = t.get({place, 0}, {Value::int64(at)});
     if (!there.ok()) return there.status();
     if (random.chance(50)) {
       if (Status s = t.remove(place, there->id()); !s.ok()) return s;
@@ -292,7 +292,7 @@ class AlteredWorld {
     if (!t.ok()) return;
     std::vector<Value> values(column_count.load(std::memory_order_acquire));
     for (std::int64_t n = 0; n < kThings; ++n) {
-      const Result<Row> found = t->find({thing, 0}, {Value::int64(n)});
+      const Result<Row> found = t->get({thing, 0}, {Value::int64(n)});
       if (!found.ok()) continue;
       found->get_all(values);
       complaint.expect(values[1] == Value::int64(2 * n) || values[1] == twice(n),
@@ -346,9 +346,9 @@ void live(AlteredWorld& world, std::uint64_t seed, int alterations, Complaint& c
   for (std::thread& thread : threads) thread.join();
   INFO("seed " << seed << ": " << complaint.what());
   REQUIRE_FALSE(complaint.failed());
-  must(world.database->verify());
+  must(world.database->check());
   world.database.reopen();
-  must(world.database->verify());
+  must(world.database->check());
   world.check(complaint);
   INFO(complaint.what());
   REQUIRE_FALSE(complaint.failed());

@@ -59,7 +59,7 @@ class GrowingTable {
     const auto last = t.insert(table, row_of(id + kBatch - 1));
     if (!last.ok() || id == first) return last.status();
     const auto n = static_cast<std::int64_t>(random.between(first, id - 1));
-    const auto row = t.find({table, 0}, {Value::int64(n)});
+    const auto row = t.get({table, 0}, {Value::int64(n)});
     if (!row.ok()) return row.status();
     return t.update(table, row->id(), {{ColumnId(1), Value::int64(3 * n)}}).status();
   }
@@ -78,20 +78,20 @@ class GrowingTable {
         rows == 0 || sums->get_unchecked(0, 0).raw() == -sums->get_unchecked(0, 1).raw(), "sums");
     complaint.expect(rows % kBatch == 0 && sums->get_unchecked(0, 3).raw() == rows, "rows");
     const auto id = static_cast<std::int64_t>(random.between(0, kRowsOfWriter - 1));
-    const auto row = t->find({table, 0}, {Value::int64(id)});
+    const auto row = t->get({table, 0}, {Value::int64(id)});
     if (!row.ok()) return;
     complaint.expect(row->get_unchecked<std::int64_t>(ColumnId(1)) == 3 * id &&
                          row->get_unchecked<std::int32_t>(ColumnId(2)) == -3 * id,
                      "a row");
     std::int64_t found = 0;
     const std::vector<Value> a = {Value::int64(3 * id)};
-    complaint.expect(t->find_all({table, 1}, a,
-                                 [&](const Row& other) {
-                                   found += other.id() == row->id() ? 1 : 1000;
-                                   return true;
-                                 })
+    complaint.expect(t->rows({table, 1}, a,
+                             [&](const Row& other) {
+                               found += other.id() == row->id() ? 1 : 1000;
+                               return true;
+                             })
                          .ok(),
-                     "find_all");
+                     "rows");
     complaint.expect(found == 1, "by a");
   }
 
@@ -138,9 +138,9 @@ TEST_CASE("columns turn direct while others write, read, query and merge", "[con
   CHECK_FALSE(statistics.columns[2].dictionary_encoded);
   bench::Random random(8);
   world.read(random, complaint);
-  must(world.database->verify());
+  must(world.database->check());
   world.database.reopen();
-  must(world.database->verify());
+  must(world.database->check());
   world.read(random, complaint);
   CHECK_FALSE(complaint.failed());
 }

@@ -56,7 +56,7 @@ struct Families {
     if (kind == 0) return t.insert(parent, {of, Value::int64(0)}).status();
     if (kind <= 2) return t.insert(child, {id, random.chance(10) ? Value::null() : of}).status();
     const TableId table = kind <= 5 ? parent : child;
-    const Result<Row> row = t.find({table, 0}, {kind <= 5 ? of : id});
+    const Result<Row> row = t.get({table, 0}, {kind <= 5 ? of : id});
     if (!row.ok()) return row.status();
     const Value next = Value::int64(static_cast<std::int64_t>(random.below(kParentIds)));
     switch (kind) {
@@ -126,9 +126,9 @@ TEST_CASE("no snapshot has a row that refers to a missing row", "[concurrency]")
   INFO(complaint.what());
   CHECK_FALSE(complaint.failed());
   CHECK(commits.load() > kSteps);
-  must(families.database->verify({}));
+  must(families.database->check({}));
   families.database.reopen();
-  must(families.database->verify({}));
+  must(families.database->check({}));
 }
 
 }  // namespace flugs::test

@@ -53,7 +53,7 @@ TEST_CASE("the same values from many threads get one ValueID each", "[engine][co
     const auto statistics = must(database->table_statistics(table));
     CHECK(statistics.columns[1].dictionary_entries == kValues);
     CHECK(statistics.columns[2].dictionary_entries == 300);
-    must(database->verify());
+    must(database->check());
     std::map<std::string, std::size_t> counts;
     must(must(database->begin()).scan(table, {ColumnId{1}}, [&](const ScanBatch& batch) {
       for (const std::string_view text : batch.column_unchecked<std::string_view>(0))
@@ -94,7 +94,7 @@ TEST_CASE("rows, cell widths and the pool grow under writers and readers", "[eng
       if (!complaint.expect(t.ok(), "begin to read")) return;
       const std::int64_t id = (written[0].load() - 1) * 2;
       if (id >= 0 && id / 2 < least / 2) {
-        const auto row = t->find({table, 0}, {Value::int64(0)});
+        const auto row = t->get({table, 0}, {Value::int64(0)});
         complaint.expect(
             row.ok() && row->get_unchecked<std::string_view>(ColumnId{1}) == long_text(0), "row 0");
       }
@@ -117,9 +117,9 @@ TEST_CASE("rows, cell widths and the pool grow under writers and readers", "[eng
   for (std::thread& thread : threads) thread.join();
   CHECK(complaint.what() == "");
   CHECK(must(database->table_statistics(table)).chunks > 1);
-  must(database->verify());
+  must(database->check());
   database.reopen();
-  must(database->verify());
+  must(database->check());
 }
 
 TEST_CASE("a hash index that splits hides nothing from look-ups", "[columns]") {
@@ -191,7 +191,7 @@ TEST_CASE("when all slots are taken, begin says so and the others go on", "[engi
   CHECK(committed == 9000);
   CHECK(database->statistics().transactions_committed == 9000);
   CHECK(database->statistics().transactions_open == 0);
-  must(database->verify());
+  must(database->check());
 }
 
 // Others use a dropped table's space at once: no thread may touch it any more.
@@ -208,7 +208,7 @@ TEST_CASE("tables are dropped while readers and writers use them", "[engine]") {
       if (!complaint.expect(t.ok(), "begin")) return;
       if (thread % 2 == 0) {
         const auto id = Value::int64(i % 50 * 10 + thread);
-        const auto row = t->find({table, 0}, {id});
+        const auto row = t->get({table, 0}, {id});
         const Status changed =
             row.ok() ? t->update(*row, {{ColumnId{1}, "x"}}).status()
                      : t->insert(table, {id, std::string_view(long_text(7)), 1}).status();
@@ -239,11 +239,11 @@ TEST_CASE("tables are dropped while readers and writers use them", "[engine]") {
   CHECK(failures == 0);
   CHECK(complaint.what() == "");
   CHECK(reads > 0);
-  must(database->verify());
+  must(database->check());
   const std::uint64_t used = database->statistics().pool_used_bytes;
   database.reopen();
   CHECK(database->statistics().pool_used_bytes == used);
-  must(database->verify());
+  must(database->check());
 }
 
 }  // namespace flugs::test

@@ -16,7 +16,7 @@ using sessions::HistoryWorkload;
 HistoryPlan plan_in(const TemporaryPath& path) {
   HistoryPlan plan;
   path.string().copy(plan.pool_path, sizeof plan.pool_path - 1);
-  plan.index_mode = test_index_mode();
+  plan.index_place = test_index_place();
   return plan;
 }
 

@@ -45,7 +45,7 @@ Value drawn_value(Random& random, std::int64_t id) {
 }
 
 Status change_record(Transaction& t, TableId table, std::int64_t id, Random& random) {
-  const Result<Row> row = t.find({table, 0}, {Value::int64(id)});
+  const Result<Row> row = t.get({table, 0}, {Value::int64(id)});
   if (!row.ok() && row.code() != StatusCode::kNotFound) return row.status();
   const std::string text = fmt::format("text {}", random.below(100));
   if (!row.ok())
@@ -97,13 +97,13 @@ void compare_records(Records& records, KeyId by_value, KeyId by_text) {
     return true;
   }));
   for (const auto& [value, id] : values) {
-    const Result<Row> found = t.find(by_value, {Value::int64(value)});
+    const Result<Row> found = t.get(by_value, {Value::int64(value)});
     INFO(value << ": " << found.status().to_string());
     REQUIRE(found.ok());
     CHECK(found->get_unchecked<std::int64_t>(ColumnId(0)) == id);
   }
   std::size_t walked = 0;
-  must(t.range(by_text, {}, {}, [&](const Row&) {
+  must(t.rows(by_text, {}, {}, [&](const Row&) {
     ++walked;
     return true;
   }));
@@ -156,12 +156,12 @@ TEST_CASE("keys that are added while others write have every row", "[keys]") {
   REQUIRE_FALSE(complaint.failed());
   CHECK(added > 0);
   CHECK(added + refused == kKeyRounds);
-  must(records.database->verify());
+  must(records.database->check());
   const KeyId last =
       must(records.database->add_key(records.table, record_key("by_text", "text", false)));
-  must(records.database->verify());
+  must(records.database->check());
   records.database.reopen();
-  must(records.database->verify());
+  must(records.database->check());
   CHECK(must(records.database->find_key(records.table, "by_text")) == last);
 }
 

@@ -92,7 +92,7 @@ void read_late(Library& library, std::uint64_t seed, const std::atomic<bool>& st
                : t.status();
     complaint.expect(s.ok() && found != 0, fmt::format("word {} is gone: {}", id, s.to_string()));
     if (!random.chance(25)) continue;
-    s = t->find({library.list, 0}, {Value::string(word)}).status();
+    s = t->get({library.list, 0}, {Value::string(word)}).status();
     complaint.expect(s.ok(), fmt::format("key {} is gone: {}", id, s.to_string()));
   }
 }
@@ -123,12 +123,12 @@ TEST_CASE("transactions go on while indexes are made", "[late]") {
     must(finished);
     if (life != 2) {
       CHECK(library.database->statistics().index_entries_left == 0);
-      must(library.database->verify());
+      must(library.database->check());
     }
     fresh += 32 * kLateSteps;
   }
   library.database.reopen();
-  must(library.database->verify());
+  must(library.database->check());
   const Statistics statistics = library.database->statistics();
   CHECK(statistics.index_entries_built > kWordsAtFirst);
 }
@@ -137,7 +137,7 @@ TEST_CASE("a database is closed in the middle of making indexes", "[late]") {
   Library library;
   for (int i = 0; i < 20; ++i) library.database.reopen();
   must(library.database->finish_opening());
-  must(library.database->verify());
+  must(library.database->check());
 }
 
 }  // namespace flugs::test

@@ -28,7 +28,7 @@ struct Cloakroom {
   TableId table;
   std::atomic<std::uint64_t> steps{0};
 
-  Cloakroom() : database(std::size_t{192} << 20, IndexMode::kRebuild) {
+  Cloakroom() : database(std::size_t{192} << 20, IndexPlace::kDram) {
     TableSchema schema("coats");
     schema.column("hook", Type::kInt32).column("coat", Type::kString);
     schema.column("brushed", Type::kInt32);
@@ -53,9 +53,9 @@ struct Cloakroom {
 };
 
 Result<Row> find_coat(const Cloakroom& room, const Transaction& t, std::int32_t pair) {
-  Result<Row> row = t.find({room.table, 0}, {Value::int32(2 * pair)});
+  Result<Row> row = t.get({room.table, 0}, {Value::int32(2 * pair)});
   if (row.code() == StatusCode::kNotFound)
-    row = t.find({room.table, 0}, {Value::int32(2 * pair + 1)});
+    row = t.get({room.table, 0}, {Value::int32(2 * pair + 1)});
   return row;
 }
 
@@ -122,9 +122,9 @@ void look_for_coats(Cloakroom& room, std::uint64_t seed, const std::atomic<bool>
       const auto pair = static_cast<std::int32_t>(random.below(random.chance(50) ? 64 : kPairs));
       int found = 0;
       for (const std::int32_t hook : {2 * pair, 2 * pair + 1})
-        found += t->find({room.table, 0}, {Value::int32(hook)}).ok() ? 1 : 0;
+        found += t->get({room.table, 0}, {Value::int32(hook)}).ok() ? 1 : 0;
       const std::string coat = fmt::format("the coat of pair {}", pair);
-      const Result<Row> by_coat = t->find({room.table, 1}, {Value::string(coat)});
+      const Result<Row> by_coat = t->get({room.table, 1}, {Value::string(coat)});
       complaint.expect(
           found == 1 && by_coat.ok() && by_coat->get_unchecked(ColumnId(0)).raw() / 2 == pair,
           fmt::format("pair {}: {} coats; by coat: {}", pair, found, by_coat.status().to_string()));

@@ -43,7 +43,7 @@ std::int32_t place_on_shelf(Random& random, std::int32_t thing) {
 
 /// Changes a thing's place, or removes and reinserts it.
 Status move(Stock& stock, Transaction& t, Random& random, std::int32_t thing) {
-  Result<Row> row = t.find({stock.table, 0}, {Value::int32(thing)});
+  Result<Row> row = t.get({stock.table, 0}, {Value::int32(thing)});
   if (!row.ok()) return row.status();
   const Value place = Value::int32(place_on_shelf(random, thing));
   if (random.chance(50)) return t.update(stock.table, row->id(), {{ColumnId(1), place}}).status();
@@ -78,7 +78,7 @@ void count_shelves(Stock& stock, std::uint64_t seed, const std::atomic<bool>& st
       std::int64_t sum = 0;
       std::int64_t last = 0;
       bool is_sorted = true;
-      const Status s = t->range({stock.table, 1}, {low, true}, {high, false}, [&](const Row& row) {
+      const Status s = t->rows({stock.table, 1}, {low, true}, {high, false}, [&](const Row& row) {
         ++found;
         sum += row.get_unchecked(ColumnId(0)).raw();
         is_sorted = is_sorted && last <= row.get_unchecked(ColumnId(1)).raw();
@@ -115,7 +115,7 @@ TEST_CASE("ranges are whole while their key is made", "[late]") {
     INFO(complaint.what());
     REQUIRE_FALSE(complaint.failed());
     must(finished);
-    must(stock.database->verify());
+    must(stock.database->check());
   }
 }
 

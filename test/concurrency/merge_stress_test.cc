@@ -67,7 +67,7 @@ class MergedBank {
 
   static std::string text_of(std::int64_t id) { return "account " + std::to_string(id % 50); }
   Result<Row> find(const Transaction& t, std::int64_t id) const {
-    return t.find({table, 0}, {Value::int64(id)});
+    return t.get({table, 0}, {Value::int64(id)});
   }
 
   bool is_ended(StatusCode code) const noexcept {
@@ -125,7 +125,7 @@ class MergedBank {
     std::size_t ranged = 0;
     std::int64_t last = std::numeric_limits<std::int64_t>::min();  // accounts may be overdrawn
     bool is_ascending = true;
-    const Status walked = t->range({table, 1}, {}, {}, [&](const Row& row) {
+    const Status walked = t->rows({table, 1}, {}, {}, [&](const Row& row) {
       ++ranged;
       is_ascending = is_ascending && row.get_unchecked<std::int64_t>(kMergedAmount) >= last;
       last = row.get_unchecked<std::int64_t>(kMergedAmount);
@@ -157,12 +157,12 @@ class MergedBank {
   }
 
   void check_before_and_after_opening(Complaint& complaint) {
-    must(database->verify());
+    must(database->check());
     check_sum(complaint);
     database.reopen();
     check_sum(complaint);
     CHECK(complaint.what() == "");
-    must(database->verify());
+    must(database->check());
   }
 
   TemporaryDatabase database;
@@ -255,7 +255,7 @@ TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
     bank.check_sum(complaint);
     move_and_merge(bank, std::chrono::seconds(1), 0, complaint);
     REQUIRE(complaint.what() == "");
-    must(bank.database->verify());
+    must(bank.database->check());
   }
 }
 

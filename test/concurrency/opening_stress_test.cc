@@ -50,7 +50,7 @@ struct ManyTables {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     int wrong = 0;
     for (std::int64_t id = 0; id < end; ++id) {
-      const Result<Row> row = t.find({table, 0}, {Value::int64(id)});
+      const Result<Row> row = t.get({table, 0}, {Value::int64(id)});
       if (!row.ok() || row->get_unchecked<std::string_view>(ColumnId(1)) != text_of(id)) ++wrong;
     }
     must(t.commit());

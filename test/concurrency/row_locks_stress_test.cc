@@ -43,7 +43,7 @@ struct Tills {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < kTills; ++i)
-      total += must(t.find(id, {Value::int64(i)})).get_unchecked<std::int64_t>(kTillCoins);
+      total += must(t.get(id, {Value::int64(i)})).get_unchecked<std::int64_t>(kTillCoins);
     return total;
   }
 };
@@ -102,7 +102,7 @@ TEST_CASE("a transaction that locks its rows before writing never needs a retry"
         // All threads lock in the same order, so there is no deadlock.
         for (std::int64_t at = static_cast<std::int64_t>(random.below(kTills)); at < kTills;
              at += 1 + static_cast<std::int64_t>(random.below(2))) {
-          const Result<Row> row = t->find_for_update(tills.id, {Value::int64(at)}, kLong);
+          const Result<Row> row = t->lock(tills.id, {Value::int64(at)}, kLong);
           if (!complaint.expect(row.ok(), "lock: " + row.status().to_string())) break;
           const std::int64_t coins = row->get_unchecked<std::int64_t>(kTillCoins);
           if (random.chance(20)) std::this_thread::yield();
@@ -137,7 +137,7 @@ TEST_CASE("a transaction that locks its rows before writing never needs a retry"
   CHECK(complaint.what() == "");
   CHECK(tills.sum() == written.load());
   CHECK(tills.database->statistics().rows_locked == 0);
-  must(tills.database->verify());
+  must(tills.database->check());
 }
 
 TEST_CASE("threads that lock rows in any order make progress, with deadlocks or without",
@@ -157,7 +157,7 @@ TEST_CASE("threads that lock rows in any order make progress, with deadlocks or 
             [&](Transaction& t) {
               for (int k = 0; k < 3; ++k) {
                 const auto at = static_cast<std::int64_t>(random.below(kTills));
-                const Result<Row> row = t.find_for_update(tills.id, {Value::int64(at)}, kLong);
+                const Result<Row> row = t.lock(tills.id, {Value::int64(at)}, kLong);
                 if (!row.ok()) {
                   refused.fetch_add(1);
                   return row.status();

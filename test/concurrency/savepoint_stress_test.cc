@@ -43,7 +43,7 @@ struct Purses {
   /// Moves a coin from one purse to another; false if another transaction has one of them.
   bool give(Transaction& t, std::int64_t from, std::int64_t to, std::int64_t amount) const {
     for (const auto& [which, change] : {std::pair(from, -amount), std::pair(to, amount)}) {
-      const Result<Row> row = t.find(id, {Value::int64(which)});
+      const Result<Row> row = t.get(id, {Value::int64(which)});
       if (!row.ok()) return false;
       const Value now = Value::int64(row->get_unchecked<std::int64_t>(kPurseCoins) + change);
       if (!t.update(table, row->id(), {{kPurseCoins, now}}).ok()) return false;
@@ -52,7 +52,7 @@ struct Purses {
   }
   /// Gives a purse another holder: deletes and inserts the row, or changes its unique key.
   bool pass(Transaction& t, std::int64_t which, std::int64_t to, bool anew) const {
-    const Result<Row> row = t.find(id, {Value::int64(which)});
+    const Result<Row> row = t.get(id, {Value::int64(which)});
     if (!row.ok()) return false;
     if (!anew) return t.update(table, row->id(), {{kPurseHolder, Value::int64(to)}}).ok();
     const std::int64_t held = row->get_unchecked<std::int64_t>(kPurseCoins);
@@ -64,13 +64,13 @@ struct Purses {
     std::int64_t sum = 0;
     std::int64_t rows = 0;
     std::int64_t by_key = 0;
-    const Status walked = t.range(coins, {}, {}, [&](const Row& row) {
+    const Status walked = t.rows(coins, {}, {}, [&](const Row& row) {
       ++rows;
       sum += row.get_unchecked<std::int64_t>(kPurseCoins);
       const Result<Row> held =
-          t.find(holder, {Value::int64(row.get_unchecked<std::int64_t>(kPurseHolder))});
+          t.get(holder, {Value::int64(row.get_unchecked<std::int64_t>(kPurseHolder))});
       const Result<Row> found =
-          t.find(id, {Value::int64(row.get_unchecked<std::int64_t>(kPurseId))});
+          t.get(id, {Value::int64(row.get_unchecked<std::int64_t>(kPurseId))});
       by_key += held.ok() && found.ok() && held->id() == row.id() && found->id() == row.id();
       return true;
     });
@@ -146,9 +146,9 @@ TEST_CASE("threads that undo parts of their transactions neither lose nor make m
   CHECK(tally.committed.load() > 100);
   CHECK(tally.undone.load() > 100);
   CHECK(tally.refused.load() > 10);
-  must(purses.database->verify());
+  must(purses.database->check());
   purses.database.reopen();
-  must(purses.database->verify());
+  must(purses.database->check());
   CHECK(purses.is_whole(must(purses.database->begin())));
 }
 
@@ -172,9 +172,9 @@ TEST_CASE("threads that undo parts of their transactions while the table is merg
   CHECK(complaint.what() == "");
   CHECK(tally.undone.load() > 100);
   CHECK(merges > 0);
-  must(purses.database->verify());
+  must(purses.database->check());
   purses.database.reopen();
-  must(purses.database->verify());
+  must(purses.database->check());
   CHECK(purses.is_whole(must(purses.database->begin())));
 }
 

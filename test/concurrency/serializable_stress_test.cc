@@ -77,8 +77,8 @@ TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]"
     Transaction t = hospital.begin();
     const auto first = static_cast<std::int64_t>(random.below(kPairs)) * 2;
     const auto mine = first + static_cast<std::int64_t>(random.below(2));
-    const Result<Row> a = t.find(hospital.doctor, {Value::int64(first)});
-    const Result<Row> b = t.find(hospital.doctor, {Value::int64(first + 1)});
+    const Result<Row> a = t.get(hospital.doctor, {Value::int64(first)});
+    const Result<Row> b = t.get(hospital.doctor, {Value::int64(first + 1)});
     if (!complaint.expect(a.ok() && b.ok(), "both are there")) return;
     const Row& own = mine == first ? *a : *b;
     const bool both =
@@ -96,7 +96,7 @@ TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]"
     for (std::int64_t i = 0; i < kPairs; ++i) {
       std::int64_t on_call = 0;
       for (std::int64_t d = i * 2; d < i * 2 + 2; ++d)
-        if (const Result<Row> row = t.find(hospital.doctor, {Value::int64(d)}); row.ok())
+        if (const Result<Row> row = t.get(hospital.doctor, {Value::int64(d)}); row.ok())
           on_call += row->get_unchecked<std::int64_t>(kOnCall);
       complaint.expect(on_call >= 1, "somebody is on call");
     }
@@ -115,14 +115,14 @@ TEST_CASE("serializable: no more rows are added than each adding transaction cou
   std::atomic<std::uint64_t> added{0};
   const auto count_by_key = [&](const Transaction& t, std::int64_t shift, RowId& last) {
     std::size_t rows = 0;
-    complaint.expect(t.find_all(hospital.by_shift, {Value::int64(shift)},
-                                [&](const Row& row) {
-                                  ++rows;
-                                  last = row.id();
-                                  return true;
-                                })
+    complaint.expect(t.rows(hospital.by_shift, {Value::int64(shift)},
+                            [&](const Row& row) {
+                              ++rows;
+                              last = row.id();
+                              return true;
+                            })
                          .ok(),
-                     "find_all");
+                     "rows");
     return rows;
   };
   const auto count_by_scan = [&](const Transaction& t, std::int64_t shift) {
@@ -178,9 +178,9 @@ TEST_CASE("serializable: an absent row is still absent at commit", "[engine]") {
     const bool to_duty = random.chance(50);
     const KeyId wanted = to_duty ? hospital.doctor : hospital.on_holiday;
     const KeyId against = to_duty ? hospital.on_holiday : hospital.doctor;
-    if (const Result<Row> row = t.find(wanted, {Value::int64(id)}); row.ok()) {
+    if (const Result<Row> row = t.get(wanted, {Value::int64(id)}); row.ok()) {
       if (!t.remove(wanted.table, row->id()).ok()) return;
-    } else if (t.find(against, {Value::int64(id)}).code() == StatusCode::kNotFound) {
+    } else if (t.get(against, {Value::int64(id)}).code() == StatusCode::kNotFound) {
       if (!t.insert(wanted.table, Hospital::row(id, 0, 1)).ok()) return;
     }
     if (t.commit().ok()) moved.fetch_add(1, std::memory_order_relaxed);
@@ -188,8 +188,8 @@ TEST_CASE("serializable: an absent row is still absent at commit", "[engine]") {
   const auto look = [&] {
     const Transaction t = hospital.begin(AccessMode::kReadOnly);
     for (std::int64_t id = 0; id < kDoctors; ++id)
-      complaint.expect(!t.find(hospital.doctor, {Value::int64(id)}).ok() ||
-                           !t.find(hospital.on_holiday, {Value::int64(id)}).ok(),
+      complaint.expect(!t.get(hospital.doctor, {Value::int64(id)}).ok() ||
+                           !t.get(hospital.on_holiday, {Value::int64(id)}).ok(),
                        "nobody is on duty and on holiday");
   };
   run_steps(3, 4000 * kEffort, complaint, step, look);

@@ -19,7 +19,7 @@ constexpr int kLives = 3;
 constexpr int kStepsPerLife = 2'000 * kEffort;
 
 struct Meadow {
-  TemporaryDatabase database{[](OpenOptions& o) { o.index_mode = IndexMode::kHint; }};
+  TemporaryDatabase database{[](OpenOptions& o) { o.index_place = IndexPlace::kPool; }};
   TableId table;
   KeyId key;
 
@@ -63,7 +63,7 @@ class Gardener {
   /// Every id is as this gardener left it.
   void check(const Transaction& t) const {
     for (std::size_t place = 0; place < counts_.size(); ++place) {
-      const Result<Row> row = t.find(meadow_.key, {Value::int64(id_at(place))});
+      const Result<Row> row = t.get(meadow_.key, {Value::int64(id_at(place))});
       if (counts_[place] == kGone) {
         REQUIRE(row.code() == StatusCode::kNotFound);
       } else {
@@ -94,7 +94,7 @@ class Gardener {
           !row.ok())
         return row.status();
     } else {
-      const Result<Row> row = t->find(meadow_.key, {Value::int64(id)});
+      const Result<Row> row = t->get(meadow_.key, {Value::int64(id)});
       if (!row.ok()) return row.status();
       Status s;
       if (removes) {
@@ -155,7 +155,7 @@ TEST_CASE("transactions go on while rows of earlier lives are swept", "[concurre
       }));
       REQUIRE(rows == gardeners[0].present() + gardeners[1].present());
     }
-    must(meadow.database->verify());
+    must(meadow.database->check());
   }
   must(meadow.database->finish_opening());
   CHECK(meadow.database->statistics().rows_unswept == 0);

@@ -38,7 +38,7 @@ struct Bank {
   }
   /// False when another transaction was first.
   bool add(Transaction& t, std::int64_t id, std::int64_t difference) const {
-    const Result<Row> row = t.find(primary, {Value::int64(id)});
+    const Result<Row> row = t.get(primary, {Value::int64(id)});
     if (!row.ok()) return false;
     const std::int64_t amount = row->get_unchecked<std::int64_t>(kAmount) + difference;
     return t.update(table, row->id(), {{kAmount, Value::int64(amount)}}).ok();
@@ -97,13 +97,13 @@ TEST_CASE("money is neither made nor lost in any snapshot", "[engine]") {
                                                 std::to_string(rows) + " rows");
         std::int64_t found = 0;
         for (std::int64_t id = 0; id < kAccounts; ++id) {
-          const auto row = t->find(bank.primary, {Value::int64(id)});
+          const auto row = t->get(bank.primary, {Value::int64(id)});
           if (complaint.expect(row.ok(), "an account is missing"))
             found += row->get_unchecked<std::int64_t>(kAmount);
         }
         complaint.expect(found == kTotal, "find: sum " + std::to_string(found));
         std::int64_t walked = 0;
-        const Status status = t->find_all(bank.by_amount, {}, [&](const Row& row) {
+        const Status status = t->rows(bank.by_amount, {}, [&](const Row& row) {
           walked += row.get_unchecked<std::int64_t>(kAmount);
           return true;
         });
@@ -114,7 +114,7 @@ TEST_CASE("money is neither made nor lost in any snapshot", "[engine]") {
   run_threads(4, [&](int i) { i < 2 ? write(i) : read(i); });
   CHECK(complaint.what() == "");
   CHECK(transfers > 100);
-  must(bank.database->verify());
+  must(bank.database->check());
   bank.database.reopen();
   std::size_t rows = 0;
   CHECK(bank.sum(must(bank.database->begin()), rows) == kTotal);
@@ -175,7 +175,7 @@ TEST_CASE("of several inserters of one key exactly one wins", "[engine]") {
   std::size_t wrong = 0;
   for (const auto& count : winners) wrong += count.load() == 1 ? 0 : 1;
   CHECK(wrong == 0);
-  must(bank.database->verify());
+  must(bank.database->check());
   std::size_t rows = 0;
   bank.sum(must(bank.database->begin()), rows);
   CHECK(rows == static_cast<std::size_t>(kKeys));
@@ -192,7 +192,7 @@ TEST_CASE("several threads delete and insert one key", "[engine]") {
     for (int i = 0; i < 1500 * kEffort && !complaint.failed(); ++i) {
       auto t = bank.database->begin();
       if (!complaint.expect(t.ok(), "begin")) break;
-      const auto row = t->find(bank.primary, {Value::int64(0)});
+      const auto row = t->get(bank.primary, {Value::int64(0)});
       if (row.ok() && thread == 0) {
         if (t->remove(bank.table, row->id()).ok() && t->commit().ok()) balance.fetch_sub(1);
       } else if (!row.ok()) {
@@ -211,7 +211,7 @@ TEST_CASE("several threads delete and insert one key", "[engine]") {
       std::size_t rows = 0;
       bank.sum(*t, rows);
       complaint.expect(rows <= 1, std::to_string(rows) + " rows with one key");
-      const bool found = t->find(bank.primary, {Value::int64(0)}).ok();
+      const bool found = t->get(bank.primary, {Value::int64(0)}).ok();
       complaint.expect(found == (rows == 1), "scan and index differ");
     }
   };
@@ -220,7 +220,7 @@ TEST_CASE("several threads delete and insert one key", "[engine]") {
   std::size_t rows = 0;
   bank.sum(must(bank.database->begin()), rows);
   CHECK(static_cast<int>(rows) == balance.load());
-  must(bank.database->verify());
+  must(bank.database->check());
 }
 
 TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine]") {
@@ -246,7 +246,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
     std::size_t rows = 0;
     wrong += bank.sum(t, rows) == kAccounts * amount && rows == kAccounts ? 0 : 1;
     for (std::int64_t id = 0; id < kAccounts; ++id) {
-      const auto row = t.find(bank.primary, {Value::int64(id)});
+      const auto row = t.get(bank.primary, {Value::int64(id)});
       wrong += row.ok() && row->get_unchecked<std::int64_t>(kAmount) == amount ? 0 : 1;
     }
   };
@@ -263,7 +263,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
   CHECK(wrong == 0);
   CHECK(complaint.what() == "");
   old.abort();
-  must(bank.database->verify());
+  must(bank.database->check());
 }
 
 // Without an old snapshot, rows of dead versions are reused while others read.
@@ -291,14 +291,14 @@ TEST_CASE("short snapshots stay as they were while rows are recycled under them"
       std::size_t rows = 0;
       complaint.expect(bank.sum(*t, rows) == kAccounts * 100 && rows == kAccounts, "a scan");
       std::int64_t walked = 0;
-      const Status status = t->find_all(bank.by_amount, {}, [&](const Row& row) {
+      const Status status = t->rows(bank.by_amount, {}, [&](const Row& row) {
         walked += row.get_unchecked<std::int64_t>(kAmount);
         return true;
       });
       complaint.expect(status.ok() && walked == kAccounts * 100, "a walk");
       std::int64_t found = 0;
       for (std::int64_t id = 0; id < kAccounts; ++id) {
-        const auto row = t->find(bank.primary, {Value::int64(id)});
+        const auto row = t->get(bank.primary, {Value::int64(id)});
         if (complaint.expect(row.ok(), "a row is missing"))
           found += row->get_unchecked<std::int64_t>(kAmount);
       }
@@ -307,7 +307,7 @@ TEST_CASE("short snapshots stay as they were while rows are recycled under them"
   };
   run_threads(3, [&](int i) { i < 2 ? write(i) : read(); });
   CHECK(complaint.what() == "");
-  must(bank.database->verify());
+  must(bank.database->check());
   // Each transaction leaves two dead rows; without reuse there would be far more positions.
   CHECK(must(bank.database->table_statistics(bank.table)).rows_reserved < 4 * kUpdates / 2);
 }
@@ -324,7 +324,7 @@ TEST_CASE("a snapshot that sees a commit sees all commits acknowledged before it
   const auto set = [&](std::int64_t id, std::int64_t amount) {
     auto t = bank.database->begin();
     if (!t.ok()) return false;
-    const auto row = t->find(bank.primary, {Value::int64(id)});
+    const auto row = t->get(bank.primary, {Value::int64(id)});
     return row.ok() && t->update(bank.table, row->id(), {{kAmount, Value::int64(amount)}}).ok() &&
            t->commit().ok();
   };
@@ -343,8 +343,8 @@ TEST_CASE("a snapshot that sees a commit sees all commits acknowledged before it
     while (!stop.load() && !complaint.failed()) {
       auto t = bank.database->begin(AccessMode::kReadOnly);
       if (!complaint.expect(t.ok(), "begin")) return;
-      const auto behind = t->find(bank.primary, {Value::int64(1)});
-      const auto ahead = t->find(bank.primary, {Value::int64(0)});
+      const auto behind = t->get(bank.primary, {Value::int64(1)});
+      const auto ahead = t->get(bank.primary, {Value::int64(0)});
       if (complaint.expect(behind.ok() && ahead.ok(), "a counter is missing"))
         complaint.expect(behind->get_unchecked<std::int64_t>(kAmount) <=
                              ahead->get_unchecked<std::int64_t>(kAmount),
@@ -365,7 +365,7 @@ TEST_CASE("aborts do not mislead a reader of a chain of versions", "[engine]") {
       if (!complaint.expect(t.ok(), "begin")) break;
       const bool updated = bank.add(*t, (thread + i) % 4, 7);
       if (updated && i % 8 == 0) {
-        const auto row = t->find(bank.primary, {Value::int64((thread + i) % 4)});
+        const auto row = t->get(bank.primary, {Value::int64((thread + i) % 4)});
         const bool back =
             row.ok() && t->update(bank.table, row->id(), {{kAmount, Value::int64(100)}}).ok();
         if (back) complaint.expect(t->commit().ok(), "commit");
@@ -379,7 +379,7 @@ TEST_CASE("aborts do not mislead a reader of a chain of versions", "[engine]") {
       auto t = bank.database->begin(AccessMode::kReadOnly);
       if (!complaint.expect(t.ok(), "begin to read")) return;
       for (std::int64_t id = 0; id < 4; ++id) {
-        const auto row = t->find(bank.primary, {Value::int64(id)});
+        const auto row = t->get(bank.primary, {Value::int64(id)});
         if (complaint.expect(row.ok(), "a row is missing"))
           complaint.expect(row->get_unchecked<std::int64_t>(kAmount) == 100,
                            "an aborted change is seen");
@@ -388,7 +388,7 @@ TEST_CASE("aborts do not mislead a reader of a chain of versions", "[engine]") {
   };
   run_threads(4, [&](int i) { i < 2 ? write(i) : read(); });
   CHECK(complaint.what() == "");
-  must(bank.database->verify());
+  must(bank.database->check());
 }
 
 }  // namespace flugs::test

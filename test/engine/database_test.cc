@@ -64,7 +64,7 @@ TEST_CASE("a dropped table gives all its space back", "[engine]") {
   CHECK(allocated < std::uint64_t{24} << 20);  // the space was used again
   database.reopen();
   CHECK(database->statistics().pool_used_bytes == before);
-  must(database->verify());
+  must(database->check());
 }
 
 TEST_CASE("space from another table holds no rows", "[engine]") {
@@ -111,7 +111,7 @@ TEST_CASE("a transaction spans tables", "[engine]") {
     Transaction t = must(database->begin());
     must(t.insert(a, {Value::int64(1), Value::null()}));
     must(t.insert(b, {Value::int64(1), Value::null()}));
-    CHECK(must(database->begin()).find({a, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
+    CHECK(must(database->begin()).get({a, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
     must(t.commit());
   }
   {
@@ -122,8 +122,8 @@ TEST_CASE("a transaction spans tables", "[engine]") {
   database.reopen();
   const Transaction t = must(database->begin());
   for (const TableId table : {a, b}) {
-    CHECK(t.find({table, 0}, {Value::int64(1)}).ok());
-    CHECK(t.find({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
+    CHECK(t.get({table, 0}, {Value::int64(1)}).ok());
+    CHECK(t.get({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
   }
 }
 
@@ -156,14 +156,14 @@ TEST_CASE("insert_rows inserts all rows or none", "[engine]") {
   values[1001] = Value::int64(1);
   CHECK(wrong.insert_rows(table, values).code() == StatusCode::kConstraintViolated);
   values[1001] = Value::null();
-  must(wrong.remove(table, must(wrong.find({table, 0}, {Value::int64(700)})).id()));
+  must(wrong.remove(table, must(wrong.get({table, 0}, {Value::int64(700)})).id()));
   CHECK(wrong.insert_rows(table, values).ok());
   must(wrong.commit());
   CHECK(count() == 1000);
-  must(database->verify());
+  must(database->check());
   database.reopen();
   CHECK(count() == 1000);
-  must(database->verify());
+  must(database->check());
 }
 
 }  // namespace flugs::test

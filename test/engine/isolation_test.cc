@@ -51,14 +51,14 @@ struct Savings {
     must(t.commit());
   }
   void set(Transaction& t, std::int64_t id, ColumnId column, std::int64_t value) const {
-    must(t.update(table, must(t.find(primary, {Value::int64(id)})).id(),
+    must(t.update(table, must(t.get(primary, {Value::int64(id)})).id(),
                   {{column, Value::int64(value)}}));
   }
   void remove(Transaction& t, std::int64_t id) const {
-    must(t.remove(table, must(t.find(primary, {Value::int64(id)})).id()));
+    must(t.remove(table, must(t.get(primary, {Value::int64(id)})).id()));
   }
   std::int64_t amount(const Transaction& t, std::int64_t id) const {
-    return must(t.find(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSavings);
+    return must(t.get(primary, {Value::int64(id)})).get_unchecked<std::int64_t>(kSavings);
   }
   /// Whether a transaction may commit that calls `read` and then writes rows that no other one
   /// touches, when another transaction commits `change` in between.
@@ -97,9 +97,9 @@ TEST_CASE("a serializable transaction commits if its reads are unchanged", "[eng
   Savings accounts;
   const auto read_all_ways = [&](Transaction& t) {
     accounts.amount(t, 1);
-    CHECK(t.find(accounts.primary, {Value::int64(500)}).code() == StatusCode::kNotFound);
-    CHECK(t.find(accounts.by_name, {Value::null()}).code() == StatusCode::kNotFound);
-    must(t.find_all(accounts.by_group, {Value::int64(1)}, [](const Row&) { return true; }));
+    CHECK(t.get(accounts.primary, {Value::int64(500)}).code() == StatusCode::kNotFound);
+    CHECK(t.get(accounts.by_name, {Value::null()}).code() == StatusCode::kNotFound);
+    must(t.rows(accounts.by_group, {Value::int64(1)}, [](const Row&) { return true; }));
     must(t.scan(accounts.table, std::vector{kAccount}, Predicate::equal(kBranch, Value::int64(1)),
                 [](const ScanBatch&) { return true; }));
   };
@@ -117,7 +117,7 @@ TEST_CASE("serializable: read rows must not have changed", "[engine]") {
   };
   const auto read = [&](Transaction& t) {
     const Transaction scout = accounts.begin();
-    must(t.read(accounts.table, must(scout.find(accounts.primary, {Value::int64(3)})).id()));
+    must(t.get(accounts.table, must(scout.get(accounts.primary, {Value::int64(3)})).id()));
   };
   const auto change = [&](std::int64_t id) {
     return [&accounts, id](Transaction& t) { accounts.set(t, id, kSavings, 1); };
@@ -132,7 +132,7 @@ TEST_CASE("serializable: read rows must not have changed", "[engine]") {
 TEST_CASE("serializable: an absent key must still be absent at commit", "[engine]") {
   Savings accounts;
   const auto miss = [&](Transaction& t) {
-    CHECK(t.find(accounts.primary, {Value::int64(500)}).code() == StatusCode::kNotFound);
+    CHECK(t.get(accounts.primary, {Value::int64(500)}).code() == StatusCode::kNotFound);
   };
   CHECK(accounts.read_then(miss, [&](Transaction& t) { accounts.insert(t, 500, 9, 1); }) ==
         StatusCode::kConflict);
@@ -145,7 +145,7 @@ TEST_CASE("serializable: an absent key must still be absent at commit", "[engine
   };
   CHECK(accounts.read_then(
             [&](Transaction& t) {
-              CHECK(t.find(accounts.primary, {Value::int64(501)}).code() == StatusCode::kNotFound);
+              CHECK(t.get(accounts.primary, {Value::int64(501)}).code() == StatusCode::kNotFound);
             },
             come_and_go) == StatusCode::kOk);
 }
@@ -154,8 +154,8 @@ TEST_CASE("serializable: no row may have entered or left a range", "[engine]") {
   const auto read_group = [](Savings& accounts, Transaction& t, std::size_t rows_max) {
     std::size_t rows = 0;
     const std::vector<Value> group = {Value::int64(2)};
-    must(t.range(accounts.by_group, {group, true}, {group, true},
-                 [&](const Row&) { return ++rows != rows_max; }));
+    must(t.rows(accounts.by_group, {group, true}, {group, true},
+                [&](const Row&) { return ++rows != rows_max; }));
     return rows;
   };
   struct Case {
@@ -243,11 +243,11 @@ TEST_CASE("a serializable transaction does not conflict with its own writes", "[
   must(t.scan(accounts.table, {kAccount}, [](const ScanBatch&) { return true; }));
   for (int i = 0; i < 3; ++i) accounts.set(t, 1, kSavings, accounts.amount(t, 1) + 1);
   accounts.remove(t, 2);
-  CHECK(t.find(accounts.primary, {Value::int64(2)}).code() == StatusCode::kNotFound);
+  CHECK(t.get(accounts.primary, {Value::int64(2)}).code() == StatusCode::kNotFound);
   accounts.insert(t, 2, 8, 1);
   accounts.insert(t, 300, 1, 1);
   accounts.remove(t, 300);
-  must(t.find_all(accounts.by_group, {Value::int64(8)}, [](const Row&) { return true; }));
+  must(t.rows(accounts.by_group, {Value::int64(8)}, [](const Row&) { return true; }));
   must(t.scan(accounts.table, {kAccount}, [](const ScanBatch&) { return true; }));
   must(t.commit());
   CHECK(accounts.amount(accounts.begin(), 1) == 103);
@@ -295,7 +295,7 @@ TEST_CASE("the context of a serializable transaction is clean for the next one",
 TEST_CASE("read committed: each call reads what was committed when it began", "[engine]") {
   Savings accounts;
   Transaction t = accounts.begin(Isolation::kReadCommitted);
-  const Row before = must(t.find(accounts.primary, {Value::int64(1)}));
+  const Row before = must(t.get(accounts.primary, {Value::int64(1)}));
   CHECK(before.get_unchecked<std::int64_t>(kSavings) == 100);
   Transaction other = accounts.begin(Isolation::kSnapshot);
   accounts.set(other, 1, kSavings, 7);
@@ -318,12 +318,12 @@ TEST_CASE("read committed: each call reads what was committed when it began", "[
 TEST_CASE("read committed: ids of found rows are not reused for other rows", "[engine]") {
   Savings accounts;
   Transaction t = accounts.begin(Isolation::kReadCommitted);
-  const RowId row = must(t.find(accounts.primary, {Value::int64(3)})).id();
+  const RowId row = must(t.get(accounts.primary, {Value::int64(3)})).id();
   for (std::int64_t i = 0; i < 2000; ++i) {
     Transaction other = accounts.begin(Isolation::kSnapshot);
     accounts.set(other, 3 + i % 4, kSavings, i);
     must(other.commit());
-    REQUIRE(t.read(accounts.table, row).code() == StatusCode::kNotFound);
+    REQUIRE(t.get(accounts.table, row).code() == StatusCode::kNotFound);
   }
 }
 

@@ -57,7 +57,7 @@ class Ledger {
   Status update(std::int64_t id) {
     Result<Transaction> t = database->begin(AccessMode::kReadWrite);
     if (!t.ok()) return std::move(t).status();
-    const Result<Row> row = t->find({table, 0}, {Value::int64(id)});
+    const Result<Row> row = t->get({table, 0}, {Value::int64(id)});
     if (!row.ok()) return row.status();
     const Result<RowId> changed = t->update(table, row->id(), {{kBalance, Value::int64(id * 3)}});
     if (!changed.ok()) return changed.status();

@@ -63,7 +63,7 @@ class Shop {
     must(t.commit());
   }
   RowId row_of(Transaction& t, std::int64_t id) {
-    return must(t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))})).id();
+    return must(t.get({table, 0}, {Value::int32(static_cast<std::int32_t>(id))})).id();
   }
   void update(std::int64_t id, std::int64_t code, std::int64_t amount) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
@@ -85,7 +85,7 @@ class Shop {
   void check(const std::map<std::int64_t, Expected>& wanted, Transaction& t) {
     std::size_t wrong = 0;
     for (const auto& [id, e] : wanted) {
-      const auto row = t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
+      const auto row = t.get({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
       const bool right = row.ok() && row->get_unchecked<std::int64_t>(kShopCode) == e.code &&
                          row->get_unchecked<std::string_view>(kLabel) == e.text &&
                          row->get_unchecked<std::int64_t>(kAmount) == e.amount &&
@@ -107,7 +107,7 @@ class Shop {
     CHECK(scanned == wanted.size());
     CHECK(sum == expected_sum);
     std::size_t ranged = 0;
-    must(t.range({table, 1}, {}, {}, [&](const Row&) {
+    must(t.rows({table, 1}, {}, {}, [&](const Row&) {
       ++ranged;
       return true;
     }));

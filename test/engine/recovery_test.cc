@@ -30,7 +30,7 @@ struct OrderedShop {
       must(t.insert(table, {Value::int64(i),
                             Value::string(std::string_view("good number " + std::to_string(i))),
                             Value::decimal_units(i % 50), Value::string("short")}));
-    last = must(t.find({table, 0}, {Value::int64(end - 1)})).id().value();
+    last = must(t.get({table, 0}, {Value::int64(end - 1)})).id().value();
     must(t.commit());
   }
   pmem::Pool& pool() { return database->pool(); }
@@ -59,14 +59,14 @@ TEST_CASE("opening reports its counts", "[engine][recovery]") {
   shop.insert(2000, 2050);
   Transaction t = shop.begin();
   for (std::int64_t i = 0; i < 100; ++i)
-    must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
+    must(t.remove(shop.table, must(t.get({shop.table, 0}, {Value::int64(i)})).id()));
   must(t.commit());
   shop.database.reopen();
   const RecoveryReport& report = shop.database->report();
   CHECK_FALSE(report.created);
   CHECK(report.rows_live == 1950);
   CHECK(report.rows_recycled >= 100);
-  const bool is_hinted = test_index_mode() == IndexMode::kHint;
+  const bool is_hinted = test_index_place() == IndexPlace::kPool;
   CHECK(report.dictionary_entries == (is_hinted ? 50 : 2050 + 50));
   CHECK(report.dictionary_entries_dropped == 0);
   CHECK(report.transactions_undone == 0);
@@ -81,7 +81,7 @@ TEST_CASE("after reopening, free rows are used before new ones", "[engine][recov
   OrderedShop shop;
   Transaction t = shop.begin();
   for (std::int64_t i = 0; i < 1000; ++i)
-    must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
+    must(t.remove(shop.table, must(t.get({shop.table, 0}, {Value::int64(i)})).id()));
   must(t.commit());
   shop.database.reopen();
   const auto before = must(shop.database->statistics(shop.table));
@@ -163,7 +163,7 @@ TEST_CASE("damage that opening can see is reported with its place", "[engine][re
   }
 }
 
-TEST_CASE("verify finds damage that opening does not look for", "[engine][recovery]") {
+TEST_CASE("check finds damage that opening does not look for", "[engine][recovery]") {
   OrderedShop shop;
   must(shop.database->verify({}));
   SECTION("a row under another key than the index thinks") { shop.store(0, {5000, 0, false}); }

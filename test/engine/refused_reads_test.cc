@@ -41,7 +41,7 @@ struct Family {
     must(t.insert(parent, {Value::int64(id), Value::int64(10 * id), Value::string("a long kind")}));
   }
   static RowId row(Transaction& t, TableId table, std::int64_t id) {
-    return must(t.find({table, 0}, {Value::int64(id)})).id();
+    return must(t.get({table, 0}, {Value::int64(id)})).id();
   }
   /// The commit status of a transaction that is refused something and then writes rows that no
   /// other one touches, when another transaction commits `change` in between.

@@ -37,11 +37,10 @@ TEST_CASE("insert_rows normalises a bool with a foreign payload", "[engine]") {
                                    Value::int64(2), Value::boolean(true)};
   must(t.insert_rows(table, rows));
   std::size_t found = 0;
-  must(t.find_all(must(database->find_key(table, "by_flag")), {Value::boolean(true)},
-                  [&](const Row&) {
-                    ++found;
-                    return true;
-                  }));
+  must(t.rows(must(database->find_key(table, "by_flag")), {Value::boolean(true)}, [&](const Row&) {
+    ++found;
+    return true;
+  }));
   CHECK(found == 2);
 }
 
@@ -69,9 +68,9 @@ TEST_CASE("NULL and the empty text are different values", "[engine]") {
   Transaction t = must(database->begin());
   must(t.insert(table, {Value::int64(1), Value::null()}));
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));
-  CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null_unchecked(ColumnId(1)));
-  CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null_unchecked(ColumnId(1)));
-  CHECK(t.find({table, 0}, {Value::null()}).code() == StatusCode::kNotFound);
+  CHECK(must(t.get({table, 0}, {Value::int64(1)})).is_null_unchecked(ColumnId(1)));
+  CHECK(!must(t.get({table, 0}, {Value::int64(2)})).is_null_unchecked(ColumnId(1)));
+  CHECK(t.get({table, 0}, {Value::null()}).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("rows that are refused again and again do not fill the pool", "[engine]") {
@@ -133,13 +132,13 @@ TEST_CASE("a row without room for its text takes no key", "[engine]") {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     CHECK(t.insert(table, {Value::int64(i), Value::string(text)}).code() ==
           StatusCode::kOutOfSpace);
-    CHECK(t.find({table, 0}, {Value::int64(i)}).code() == StatusCode::kNotFound);
+    CHECK(t.get({table, 0}, {Value::int64(i)}).code() == StatusCode::kNotFound);
     must(t.insert(table, {Value::int64(i), Value::string("a text of more than 15 bytes")}));
     must(t.commit());
   }
   Transaction t = must(database->begin(AccessMode::kReadOnly));
   int rows = 0;
-  must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+  must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
     CHECK(row.get_unchecked<std::string_view>(ColumnId(1)) == "a text of more than 15 bytes");
     return ++rows != 0;
   }));
@@ -154,7 +153,7 @@ TEST_CASE("transactions that a drop waits for may look tables up and create othe
   Transaction open = must(database->begin());
   Status dropped;
   std::thread dropper([&] { dropped = database->drop_table(table); });
-  while (open.read(table, RowId(0)).status().message().find("no such table") == std::string::npos)
+  while (open.get(table, RowId(0)).status().message().find("no such table") == std::string::npos)
     std::this_thread::yield();
   CHECK(database->find_table("rows").code() == StatusCode::kNotFound);
   CHECK(database->create_table(rows_schema()).code() == StatusCode::kAlreadyExists);
@@ -229,20 +228,20 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
     const Transaction reader = must(database->begin(AccessMode::kReadOnly));
     const KeyId ab = must(database->find_key(table, "ab"));
     std::int64_t found = 0;
-    must(reader.find_all(ab, {Value::null()}, [&](const Row& row) {
+    must(reader.rows(ab, {Value::null()}, [&](const Row& row) {
       found += row.is_null_unchecked(ColumnId(1)) ? 1 : 0;
       return true;
     }));
     CHECK(found == with_null);
-    CHECK(must(reader.find(ab, {Value::null(), Value::null()})).is_null_unchecked(ColumnId(2)));
-    CHECK(must(reader.find(must(database->find_key(table, "b")), {Value::null()}))
+    CHECK(must(reader.get(ab, {Value::null(), Value::null()})).is_null_unchecked(ColumnId(2)));
+    CHECK(must(reader.get(must(database->find_key(table, "b")), {Value::null()}))
               .is_null_unchecked(ColumnId(2)));
   };
   check(kRows);
   // To a value and back, undone and committed, by both ways to enter a version into an index.
   for (const bool commits : {false, true}) {
     t = must(database->begin());
-    const RowId row = must(t.find({table, 0}, {Value::int64(7)})).id();
+    const RowId row = must(t.get({table, 0}, {Value::int64(7)})).id();
     const RowId one = must(t.update(table, row, {{ColumnId(1), Value::int64(1)}}));
     const RowId two = must(t.update(table, one, {{ColumnId(1), Value::null()}}));
     must(t.update(table, two, {{ColumnId(1), Value::int64(2)}, {ColumnId(2), Value::int64(3)}}));
@@ -250,12 +249,12 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
   }
   t.abort();
   check(kRows - 1);
-  must(database->verify());
+  must(database->check());
   database.reopen();
   check(kRows - 1);
-  must(database->verify());
+  must(database->check());
   t = must(database->begin());
-  CHECK(must(t.find(must(database->find_key(table, "b")), {Value::int64(3)}))
+  CHECK(must(t.get(must(database->find_key(table, "b")), {Value::int64(3)}))
             .get_unchecked<std::int64_t>(ColumnId(0)) == 7);
   t.abort();
   TableSchema fewer("fewer");
@@ -291,19 +290,19 @@ TEST_CASE("an update leaves the index entries of records with the same NULLs in 
     for (std::int64_t i = 0; i < kRecords; ++i) insert(records++);
     for (std::int64_t i = 0; i < kRecords; ++i) {
       Transaction t = must(database->begin());
-      const RowId row = must(t.find({table, 0}, {Value::int64(i)})).id();
+      const RowId row = must(t.get({table, 0}, {Value::int64(i)})).id();
       must(t.update(table, row, {{ColumnId(3), Value::int64(round)}}));
       must(t.commit());
     }
     std::int64_t found = 0;
     Transaction reader = must(database->begin(AccessMode::kReadOnly));
-    must(reader.find_all(key, {Value::int32(1)}, [&](const Row&) {
+    must(reader.rows(key, {Value::int32(1)}, [&](const Row&) {
       ++found;
       return true;
     }));
     REQUIRE(found == records);
   }
-  must(database->verify());
+  must(database->check());
 }
 
 }  // namespace flugs::test

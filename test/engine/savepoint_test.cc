@@ -49,7 +49,7 @@ struct Players {
         table, {Value::int64(id), Value::string(name), Value::int64(place), Value::int64(0)}));
   }
   RowId id_of(const Transaction& t, std::int64_t id) const {
-    return must(t.find(primary, {Value::int64(id)})).id();
+    return must(t.get(primary, {Value::int64(id)})).id();
   }
   RowId rename(Transaction& t, std::int64_t id, const std::string& name) const {
     return must(t.update(table, id_of(t, id), {{kName, Value::string(name)}}));
@@ -73,14 +73,14 @@ struct Players {
     };
     must(t.scan(table, {kId}, [&](const ScanBatch& batch) {
       for (const RowId id : batch.row_ids()) {
-        const Row row = must(t.read(table, id));
+        const Row row = must(t.get(table, id));
         CHECK(rows.emplace(row.get_unchecked<std::int64_t>(kId), words(row)).second);
       }
       return true;
     }));
     std::int64_t last = 0;
     std::size_t in_order = 0;
-    must(t.range(by_place, {}, {}, [&](const Row& row) {
+    must(t.rows(by_place, {}, {}, [&](const Row& row) {
       CHECK(row.get_unchecked<std::int64_t>(kPlaceColumn) >= last);
       last = row.get_unchecked<std::int64_t>(kPlaceColumn);
       CHECK(rows.at(row.get_unchecked<std::int64_t>(kId)) == words(row));
@@ -90,9 +90,9 @@ struct Players {
     CHECK(in_order == rows.size());
     std::string all;
     for (const auto& [id, row] : rows) {
-      const Row found = must(t.find(primary, {Value::int64(id)}));
+      const Row found = must(t.get(primary, {Value::int64(id)}));
       CHECK(words(found) == row);
-      CHECK(words(must(t.find(
+      CHECK(words(must(t.get(
                 by_name, {Value::string(found.get_unchecked<std::string_view>(kName))}))) == row);
       all += row;
     }
@@ -307,14 +307,14 @@ TEST_CASE("a rollback from within a visitor is refused and undoes nothing", "[en
   const Savepoint savepoint = must(t.savepoint());
   players.score(t, 1, 5);
   int calls = 0;
-  must(t.range(players.by_place, {}, {}, [&](const Row&) {
+  must(t.rows(players.by_place, {}, {}, [&](const Row&) {
     CHECK(t.rollback_to(savepoint).code() == StatusCode::kInvalidArgument);
     return ++calls < 2;
   }));
   CHECK(calls == 2);
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 5);
+  CHECK(must(t.get(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 5);
   must(t.rollback_to(savepoint));
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
+  CHECK(must(t.get(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
 }
 
 TEST_CASE("a rollback frees undone rows for others at once, and no earlier ones", "[engine]") {
@@ -376,7 +376,7 @@ TEST_CASE("read-only transactions have savepoints, too", "[engine]") {
   Players players;
   Transaction t = must(players.database->begin(AccessMode::kReadOnly));
   const Savepoint savepoint = must(t.savepoint());
-  CHECK(must(t.find(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
+  CHECK(must(t.get(players.primary, {Value::int64(1)})).get_unchecked<std::int64_t>(kPoints) == 0);
   must(t.rollback_to(savepoint));
   must(t.release(savepoint));
   must(t.commit());
@@ -387,7 +387,7 @@ TEST_CASE("reads before a rollback count for a serializable commit", "[engine]")
     Players players;
     Transaction t = players.begin(Isolation::kSerializable);
     const Savepoint savepoint = must(t.savepoint());
-    const Row five = must(t.find(players.primary, {Value::int64(5)}));
+    const Row five = must(t.get(players.primary, {Value::int64(5)}));
     players.score(t, 6, five.get_unchecked<std::int64_t>(kPoints) + 1);
     must(t.rollback_to(savepoint));
     players.insert(t, 12, "as five had no points", 12);

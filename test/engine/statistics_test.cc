@@ -6,7 +6,7 @@
 namespace flugs::test {
 
 TEST_CASE("statistics count the work done", "[engine]") {
-  TemporaryDatabase database([](OpenOptions& o) { o.index_mode = IndexMode::kRebuild; });
+  TemporaryDatabase database([](OpenOptions& o) { o.index_place = IndexPlace::kDram; });
   TableSchema schema("t");
   schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
   const TableId table = must(database->create_table(schema));
@@ -50,7 +50,7 @@ TEST_CASE("statistics count the work done", "[engine]") {
 }
 
 TEST_CASE("statistics of a table describe its columns and rows", "[engine]") {
-  TemporaryDatabase database([](OpenOptions& o) { o.index_mode = IndexMode::kRebuild; });
+  TemporaryDatabase database([](OpenOptions& o) { o.index_place = IndexPlace::kDram; });
   TableSchema schema("t");
   schema.column("id", Type::kInt64).column("text", Type::kString).column("flag", Type::kBool);
   schema.primary_key({"id"});

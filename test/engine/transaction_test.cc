@@ -48,9 +48,9 @@ struct Items {
     must(t.remove(table, row));
     must(t.commit());
   }
-  std::vector<RowId> find_all(const Transaction& t, std::int64_t id) const {
+  std::vector<RowId> all_with(const Transaction& t, std::int64_t id) const {
     std::vector<RowId> found;
-    must(t.find_all(primary, {Value::int64(id)}, [&](const Row& row) {
+    must(t.rows(primary, {Value::int64(id)}, [&](const Row& row) {
       found.push_back(row.id());
       return true;
     }));
@@ -77,12 +77,11 @@ TEST_CASE("a key that changes and changes back is found once by its prefix", "[e
   Transaction old = items.begin(AccessMode::kReadOnly);
   const RowId second = items.update(first, kPart, Value::int64(2));
   const RowId third = items.update(second, kPart, Value::int64(1));
-  CHECK(items.find_all(old, 1) == std::vector<RowId>{first});
-  CHECK(must(old.find(items.primary, {Value::int64(1), Value::int64(1)})).id() == first);
-  CHECK(old.find(items.primary, {Value::int64(1), Value::int64(2)}).code() ==
-        StatusCode::kNotFound);
+  CHECK(items.all_with(old, 1) == std::vector<RowId>{first});
+  CHECK(must(old.get(items.primary, {Value::int64(1), Value::int64(1)})).id() == first);
+  CHECK(old.get(items.primary, {Value::int64(1), Value::int64(2)}).code() == StatusCode::kNotFound);
   Transaction now = items.begin(AccessMode::kReadOnly);
-  CHECK(items.find_all(now, 1) == std::vector<RowId>{third});
+  CHECK(items.all_with(now, 1) == std::vector<RowId>{third});
 }
 
 TEST_CASE("a recycled row that gets its old key is found once", "[engine]") {
@@ -102,7 +101,7 @@ TEST_CASE("a recycled row that gets its old key is found once", "[engine]") {
   const RowId again = items.insert(1, 1);
   REQUIRE(again == first);
   Transaction now = items.begin(AccessMode::kReadOnly);
-  CHECK(items.find_all(now, 1) == std::vector<RowId>{first});
+  CHECK(items.all_with(now, 1) == std::vector<RowId>{first});
 }
 
 TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[engine]") {
@@ -128,12 +127,11 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   update_all(latest);
   CHECK(reserved() < reserved_before + kRounds * rows.size());
   for (int i = 0; i < 20; ++i) {
-    const Row row = must(old.find(items.primary, {Value::int64(i), Value::int64(1)}));
+    const Row row = must(old.get(items.primary, {Value::int64(i), Value::int64(1)}));
     CHECK(row.id() == rows[static_cast<std::size_t>(i)]);
     CHECK(row.get_unchecked<std::string_view>(kRemark) == std::to_string(i));
-    CHECK(
-        must(old.find(items.by_text, {Value::string(std::string_view(std::to_string(i)))})).id() ==
-        row.id());
+    CHECK(must(old.get(items.by_text, {Value::string(std::string_view(std::to_string(i)))})).id() ==
+          row.id());
   }
   CHECK(items.count(old) == 20);
   old.abort();
@@ -193,14 +191,14 @@ TEST_CASE("a transaction sees its own writes, others do not", "[engine]") {
   const RowId added =
       must(writer.insert(items.table, {Value::int64(2), Value::int64(1), Value::string("three")}));
   CHECK(fresh != row);
-  CHECK(writer.read(items.table, row).code() == StatusCode::kNotFound);
-  CHECK(must(writer.read(items.table, fresh)).get_unchecked<std::string_view>(kRemark) == "two");
+  CHECK(writer.get(items.table, row).code() == StatusCode::kNotFound);
+  CHECK(must(writer.get(items.table, fresh)).get_unchecked<std::string_view>(kRemark) == "two");
   CHECK(items.count(writer) == 2);
   CHECK(items.count(other) == 1);
-  CHECK(other.read(items.table, fresh).code() == StatusCode::kNotFound);
-  CHECK(other.read(items.table, added).code() == StatusCode::kNotFound);
-  CHECK(must(other.find(items.by_text, {Value::string("one")})).id() == row);
-  CHECK(other.find(items.by_text, {Value::string("two")}).code() == StatusCode::kNotFound);
+  CHECK(other.get(items.table, fresh).code() == StatusCode::kNotFound);
+  CHECK(other.get(items.table, added).code() == StatusCode::kNotFound);
+  CHECK(must(other.get(items.by_text, {Value::string("one")})).id() == row);
+  CHECK(other.get(items.by_text, {Value::string("two")}).code() == StatusCode::kNotFound);
   must(writer.commit());
   CHECK(items.count(other) == 1);
   CHECK(items.count(items.begin()) == 2);
@@ -212,8 +210,8 @@ TEST_CASE("a row inserted and removed by one transaction never existed", "[engin
   const RowId row =
       must(t.insert(items.table, {Value::int64(1), Value::int64(1), Value::string("gone")}));
   must(t.remove(items.table, row));
-  CHECK(t.read(items.table, row).code() == StatusCode::kNotFound);
-  CHECK(t.find(items.by_text, {Value::string("gone")}).code() == StatusCode::kNotFound);
+  CHECK(t.get(items.table, row).code() == StatusCode::kNotFound);
+  CHECK(t.get(items.by_text, {Value::string("gone")}).code() == StatusCode::kNotFound);
   CHECK(t.remove(items.table, row).code() == StatusCode::kNotFound);
   must(t.insert(items.table, {Value::int64(1), Value::int64(1), Value::string("gone")}));
   must(t.commit());
@@ -232,12 +230,12 @@ TEST_CASE("a row that the transaction inserted is changed in place unless it is 
   CHECK(must(t.update(plain, row, {{ColumnId{1}, Value::int64(2)}})) == row);
   const RowId moved = must(t.update(plain, row, {{ColumnId{0}, Value::int64(7)}}));
   CHECK(moved != row);
-  CHECK(must(t.find({plain, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
-  CHECK(t.find({plain, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
+  CHECK(must(t.get({plain, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
+  CHECK(t.get({plain, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
   must(t.commit());
   Transaction now = items.begin();
-  CHECK(now.read(plain, row).code() == StatusCode::kNotFound);
-  CHECK(must(now.read(plain, moved)).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
+  CHECK(now.get(plain, row).code() == StatusCode::kNotFound);
+  CHECK(must(now.get(plain, moved)).get_unchecked<std::int64_t>(ColumnId{1}) == 2);
 }
 
 TEST_CASE("the first to change a row wins, the second gets a conflict at once", "[engine]") {
@@ -263,7 +261,7 @@ TEST_CASE("an aborted change leaves the row free for others", "[engine]") {
   Transaction first = items.begin();
   must(first.update(items.table, row, {{kRemark, Value::string("b")}}));
   first.abort();
-  CHECK(must(reader.find(items.primary, {Value::int64(1), Value::int64(1)})).id() == row);
+  CHECK(must(reader.get(items.primary, {Value::int64(1), Value::int64(1)})).id() == row);
   Transaction second = items.begin();
   must(second.update(items.table, row, {{kRemark, Value::string("b")}}));
   must(second.commit());
@@ -329,11 +327,11 @@ TEST_CASE("a failed call has no effect and leaves the transaction usable", "[eng
   // The first key fits, the second fails: the entry of the first must be removed.
   CHECK(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("taken")}).code() ==
         StatusCode::kAlreadyExists);
-  CHECK(items.find_all(t, 3).empty());
+  CHECK(items.all_with(t, 3).empty());
   CHECK(t.update(items.table, mine, {{kOrder, Value::int64(3)}, {kRemark, Value::string("taken")}})
             .code() == StatusCode::kAlreadyExists);
-  CHECK(must(t.read(items.table, mine)).get_unchecked<std::int64_t>(kOrder) == 2);
-  CHECK(items.find_all(t, 3).empty());
+  CHECK(must(t.get(items.table, mine)).get_unchecked<std::int64_t>(kOrder) == 2);
+  CHECK(items.all_with(t, 3).empty());
   must(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("free")}));
   must(t.update(items.table, mine, {{kOrder, Value::int64(4)}}));
   must(t.commit());

@@ -112,7 +112,7 @@ Status update_all(engine::DatabaseCore& core, Contents& contents) {
   Contents changed = contents;
   std::string text;
   for (auto& [id, seed] : changed) {
-    const auto row = t->find({TableId(1), 0}, {Value::int64(id)});
+    const auto row = t->get({TableId(1), 0}, {Value::int64(id)});
     if (!row.ok()) return row.status();
     seed += 100'000;
     const std::vector<Value> values = row_of(id, seed, text);
@@ -130,7 +130,7 @@ Status remove_all(engine::DatabaseCore& core, Contents& contents) {
   Result<Transaction> t = core.begin(AccessMode::kReadWrite);
   if (!t.ok()) return std::move(t).status();
   for (const auto& [id, seed] : contents) {
-    const auto row = t->find({TableId(1), 0}, {Value::int64(id)});
+    const auto row = t->get({TableId(1), 0}, {Value::int64(id)});
     if (!row.ok()) return row.status();
     if (Status s = t->remove(TableId(1), row->id()); !s.ok()) return s;
   }

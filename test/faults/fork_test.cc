@@ -156,7 +156,7 @@ int check_database_calls(Database& d, TableId table) {
           [&] { return d.set_merge_policy(table, policy); },
           [&] { return d.merge_policy(table).status(); },
           [&] { return d.merge_status(table).status(); },
-          [&] { return d.verify(); },
+          [&] { return d.check(); },
       },
       10);
 }
@@ -172,11 +172,11 @@ int check_transaction_calls(Transaction& t, TableId table, RowId row) {
           [&] { return t.insert(table, {{ColumnId(0), Value::int64(-1)}}).status(); },
           [&] { return t.update(table, row, {{ColumnId(1), Value::null()}}).status(); },
           [&] { return t.remove(table, row); },
-          [&] { return t.read(table, row).status(); },
-          [&] { return t.find(key, one).status(); },
-          [&] { return t.find_for_update(key, one).status(); },
-          [&] { return t.find_all(key, one, goes_on); },
-          [&] { return t.range(key, {one, true}, {one, true}, goes_on); },
+          [&] { return t.get(table, row).status(); },
+          [&] { return t.get(key, one).status(); },
+          [&] { return t.lock(key, one).status(); },
+          [&] { return t.rows(key, one, goes_on); },
+          [&] { return t.rows(key, {one, true}, {one, true}, goes_on); },
           [&] { return t.scan(table, {ColumnId(0)}, goes_on); },
           [&] { return t.add(key, one, ColumnId(0), Value::int64(1)).status(); },
           [&] { return t.remove_range(key, {one, true}, {one, true}).status(); },
@@ -251,7 +251,7 @@ TEST_CASE("every call in a child says that it is a fork", "[fork]") {
       Transaction reader = must(database->begin(AccessMode::kReadOnly));
       std::vector<Row> rows;
       for (std::int64_t id = 0; id < 10; ++id)
-        rows.push_back(must(reader.find({table, 0}, {Value::int64(id)})));
+        rows.push_back(must(reader.get({table, 0}, {Value::int64(id)})));
       Child child([&] {
         if (const int wrong = check_database_calls(*database, table); wrong != 0) return wrong;
         if (const int wrong = read_inherited(rows); wrong != 0) return wrong;
@@ -267,11 +267,11 @@ TEST_CASE("every call in a child says that it is a fork", "[fork]") {
       must(writer.commit());
       CHECK(rows[3].get_unchecked<std::int64_t>(ColumnId(0)) == 3);
       reader.abort();
-      must(database->verify());
+      must(database->check());
       CHECK(count_rows(*database) == kForkRows + 100);
       database.reset();
       database.emplace(must(Database::open(options)));
-      must(database->verify());
+      must(database->check());
       CHECK(count_rows(*database) == kForkRows + 100);
     }
 }
@@ -300,14 +300,14 @@ TEST_CASE("a child opens the pool anew once the parent has closed it", "[fork]")
       const auto rows = query::Query::table("rows").group_by({"city"}, {}).run(*t, threads);
       t.reset();
       if (!rows.ok() || rows->row_count() != kForkRows + 10) return 5;
-      return database->verify().ok() ? 0 : 6;
+      return database->check().ok() ? 0 : 6;
     });
     CHECK(tried.wait());
     database.reset();
     closed.give();
     CHECK(child.wait() == 0);
     database.emplace(must(Database::open(options)));
-    must(database->verify());
+    must(database->check());
   }
 }
 
@@ -355,7 +355,7 @@ TEST_CASE("children of a process whose threads are at work do not hang", "[fork]
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
   CHECK(failures == 0);
-  must(database.verify());
+  must(database.check());
 }
 
 TEST_CASE("no child keeps a pool that another thread creates, opens or closes", "[fork]") {

@@ -49,7 +49,7 @@ Status insert(Database& database, TableId table, std::int64_t first, std::int64_
 }
 
 void check_rows(Database& database, std::int64_t end) {
-  must(database.verify());
+  must(database.check());
   const TableId table = must(database.find_table("rows"));
   Transaction t = must(database.begin(AccessMode::kReadOnly));
   std::int64_t rows = 0;
@@ -185,7 +185,7 @@ TEST_CASE("a merge without a thread is reported, and tried again", "[faults]") {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (int i = 0; i < 50; ++i, ++rows) must(insert(database, table, rows, rows + 1));
     Transaction t = must(database.begin());
-    const Row row = must(t.find({table, 0}, {Value::int64(rows - 1)}));
+    const Row row = must(t.get({table, 0}, {Value::int64(rows - 1)}));
     must(t.update(table, row.id(), {{ColumnId(1), Value::string("changed")}}));
     must(t.commit());
   }
@@ -227,7 +227,7 @@ TEST_CASE("after a failed msync the process ends, and what was acknowledged is t
     Database database = must(Database::open(options));
     Transaction t = must(database.begin(AccessMode::kReadOnly));
     const TableId table = must(database.find_table("rows"));
-    for (std::int64_t id = 0; id < rows; ++id) must(t.find({table, 0}, {Value::int64(id)}));
+    for (std::int64_t id = 0; id < rows; ++id) must(t.get({table, 0}, {Value::int64(id)}));
   }
 }
 

@@ -21,12 +21,12 @@ constexpr std::int64_t kThreadGroups = 1000;
 constexpr std::uint64_t kAllLater = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kThreads = 3;
 
-OpenOptions many_threads_at(const std::string& path, IndexMode index_mode, Ready ready) {
+OpenOptions many_threads_at(const std::string& path, IndexPlace index_place, Ready ready) {
   OpenOptions options = small_options(path);
   options.segment_bytes = std::uint64_t{1} << 20;  // small chunks: there is work for many
   options.grow_ahead_bytes = std::uint64_t{1} << 20;
   options.recovery_threads = kThreads;
-  options.index_mode = index_mode;
+  options.index_place = index_place;
   options.ready = ready;
   return options;
 }
@@ -74,7 +74,7 @@ void check_queries(Database& database) {
 void change_rows(Database& database, TableId table, std::int64_t turn) {
   Transaction t = must(database.begin());
   for (std::int64_t n = turn % 40; n < kThreadRows; n += 40) {
-    const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+    const Row row = must(t.get({table, 0}, {Value::int64(n)}));
     must(t.update(table, row.id(), {{ColumnId(2), Value::int64(turn)}}));
   }
   must(t.commit());
@@ -100,7 +100,7 @@ bool work_with_fault(const OpenOptions& options, std::uint64_t n, std::uint64_t 
     merge.dead_percent = 1;
     CHECK(must(database.merge(table, merge)).rows != 0);
     must(database.finish_opening());
-    must(database.verify());
+    must(database.check());
     check_queries(database);
   }
   let_system_calls_work();
@@ -116,7 +116,7 @@ void check_clean(const std::string& path) {
 }  // namespace
 
 TEST_CASE("a database works without threads that cannot be started", "[faults]") {
-  for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild})
+  for (const IndexPlace mode : {IndexPlace::kPool, IndexPlace::kDram})
     for (const Ready ready : {Ready::kFirstAnswer, Ready::kIndexesBuilt}) {
       const TemporaryPath path;
       const OpenOptions options = many_threads_at(path.string(), mode, ready);
@@ -131,7 +131,7 @@ TEST_CASE("a database works without threads that cannot be started", "[faults]")
 TEST_CASE("the work goes on without a thread that cannot be started", "[faults]") {
   const TemporaryPath path;
   const OpenOptions options =
-      many_threads_at(path.string(), IndexMode::kRebuild, Ready::kFirstAnswer);
+      many_threads_at(path.string(), IndexPlace::kDram, Ready::kFirstAnswer);
   make_numbers(options);
   std::uint64_t n = 1;
   while (work_with_fault(options, n, 0)) ++n;

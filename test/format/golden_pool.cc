@@ -85,7 +85,7 @@ Status change_rows(Database& database, TableId table) {
   for (std::int64_t n = 0; n < kRows; ++n) {
     if (!is_deleted(n) && !is_updated(n)) continue;
     const Result<Row> row =
-        transaction->find({table, 0}, {Value::int32(static_cast<std::int32_t>(n))});
+        transaction->get({table, 0}, {Value::int32(static_cast<std::int32_t>(n))});
     if (!row.ok()) return row.status();
     const Texts texts(n);
     Status changed =
@@ -120,7 +120,7 @@ std::string compare_rows(const Transaction& transaction, TableId table, std::uin
   std::string problems;
   std::int64_t rows = 0;
   Row last;
-  const Status walked = transaction.range({table, key}, {}, {}, [&](const Row& row) {
+  const Status walked = transaction.rows({table, key}, {}, {}, [&](const Row& row) {
     const std::int64_t n = row.get_unchecked<std::int32_t>(ColumnId(0));
     const Texts texts(n);
     const std::vector<Value> expected = row_of(n, texts, true);
@@ -134,7 +134,7 @@ std::string compare_rows(const Transaction& transaction, TableId table, std::uin
         last.get_unchecked<std::int64_t>(ColumnId(1)) >
             row.get_unchecked<std::int64_t>(ColumnId(1)))
       problems += "row " + std::to_string(n) + " is not behind the one before\n";
-    const Result<Row> found = transaction.find({table, 0}, {expected[0]});
+    const Result<Row> found = transaction.get({table, 0}, {expected[0]});
     if (!found.ok() || found->id() != row.id())
       problems += "row " + std::to_string(n) + " is not found\n";
     last = row;
@@ -157,7 +157,7 @@ Status make_golden_pool(const std::string& path) {
   options.segment_bytes = std::uint64_t{64} << 10;
   options.grow_ahead_bytes = 0;
   options.slots_max = 4;
-  options.index_mode = IndexMode::kHint;
+  options.index_place = IndexPlace::kPool;
   Result<Database> database = Database::open(options);
   if (!database.ok()) return database.status();
   return fill(*database);

@@ -102,7 +102,7 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
       engine::RowChunkLayout, engine::TableLayout;
   check_offsets("DatabaseLayout",
                 {offsetof(DatabaseLayout, magic), offsetof(DatabaseLayout, catalog),
-                 offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, index_mode),
+                 offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, index_place),
                  offsetof(DatabaseLayout, reserved), sizeof(DatabaseLayout)},
                 {0, 8, 16, 24, 32, 64});
   check_offsets(

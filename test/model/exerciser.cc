@@ -18,7 +18,7 @@ WorldOptions draw_world(std::uint64_t seed) {
   world.crashes = random.chance(50);
   constexpr std::array<std::uint64_t, 3> kSegments = {1U << 18, 1U << 20, 1U << 22};
   world.segment_bytes = kSegments[random.below(kSegments.size())];
-  world.index_mode = random.chance(60) ? IndexMode::kHint : IndexMode::kRebuild;
+  world.index_place = random.chance(60) ? IndexPlace::kPool : IndexPlace::kDram;
   return world;
 }
 
@@ -69,12 +69,12 @@ const std::vector<Exerciser::WeighedStep>& Exerciser::steps() {
       {85, &Exerciser::remove},
       {4, &Exerciser::remove_range},
       {5, &Exerciser::break_rules},
-      {25, &Exerciser::find_for_update},
+      {25, &Exerciser::lock_row},
       {40, &Exerciser::savepoint},
       {3, &Exerciser::misuse_savepoint},
       {90, &Exerciser::read},
       {110, &Exerciser::find},
-      {65, &Exerciser::find_all},
+      {65, &Exerciser::visit_rows},
       {40, &Exerciser::range},
       {22, &Exerciser::scan},
       {3, &Exerciser::compare_all},
@@ -281,7 +281,7 @@ void Exerciser::settle_cascades(Open& open) {
                                 [&, in = table](const ScanBatch& batch) {
                                   for (const RowId id : batch.row_ids())
                                     if (!known.contains(id.value()))
-                                      if (Result<Row> row = open.real->read(in->id, id); row.ok())
+                                      if (Result<Row> row = open.real->get(in->id, id); row.ok())
                                         found.push_back(*row);
                                   return true;
                                 }),

@@ -29,7 +29,7 @@ struct WorldOptions {
   std::size_t tables = 4;        ///< about as many
   std::uint64_t rest_every = 5000;
   bool crashes = false;  ///< no background thread writes, so that the file can be copied
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::uint64_t segment_bytes = std::uint64_t{1} << 20;
 };
 WorldOptions draw_world(std::uint64_t seed);
@@ -102,7 +102,7 @@ class Exerciser {
   void remove(Open& open, ModelTable& table);
   void remove_range(Open& open, ModelTable& table);
   void break_rules(Open& open, ModelTable& table);
-  void find_for_update(Open& open, ModelTable& table);
+  void lock_row(Open& open, ModelTable& table);
   void do_update(Open& open, ModelTable& table, const SeenRow& seen,
                  const std::vector<std::size_t>& named, const ModelRow& row, Outcomes otherwise,
                  const std::function<Result<RowId>()>& call, const char* what);
@@ -110,7 +110,7 @@ class Exerciser {
   // exerciser_reads.cc
   void read(Open& open, ModelTable& table);
   void find(Open& open, ModelTable& table);
-  void find_all(Open& open, ModelTable& table);
+  void visit_rows(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);
   void scan(Open& open, ModelTable& table);
   void compare_all(Open& open, ModelTable& table);

@@ -51,7 +51,7 @@ std::uint64_t bytes_of_dropped(Database& database) {
 OpenOptions Exerciser::draw_options() {
   OpenOptions options = small_options(path_->string());
   options.segment_bytes = world_.segment_bytes;
-  options.index_mode = world_.index_mode;
+  options.index_place = world_.index_place;
   options.ready = random_.chance(50) ? Ready::kFirstAnswer : Ready::kIndexesBuilt;
   options.recovery_threads = static_cast<std::uint32_t>(1 + random_.below(2));
   options.sweeps_in_background = !world_.crashes && random_.chance(60);
@@ -94,7 +94,7 @@ void Exerciser::rest() {
 
 void Exerciser::look_at_everything() {
   calls_.add(Call::kVerify);
-  expect_code({}, database_->verify(), "verify");
+  expect_code({}, database_->check(), "check");
   if (!complaint_.empty()) return;
   begin();
   if (open_.empty()) return;

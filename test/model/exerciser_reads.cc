@@ -77,7 +77,7 @@ void Exerciser::read(Open& open, ModelTable& table) {
   const auto mine = model_.see(*open.model, *seen->record);
   model_.note_read(*open.model, table);
   const bool is_visible = mine && mine->id == seen->id;
-  const Result<Row> found = open.real->read(table.id, seen->id);
+  const Result<Row> found = open.real->get(table.id, seen->id);
   expect_code(is_visible ? StatusCode::kOk : StatusCode::kNotFound, found.status(),
               "read of " + table.schema.name);
   if (found.ok() && is_visible) read_row(table, *mine, *found);
@@ -94,7 +94,7 @@ void Exerciser::find(Open& open, ModelTable& table) {
     calls_.add(Call::kPrefetch);
     open.real->prefetch(key_id(table, *index), values);
   }
-  const Result<Row> found = open.real->find(key_id(table, *index), values);
+  const Result<Row> found = open.real->get(key_id(table, *index), values);
   if (!key.unique)
     return expect_code(StatusCode::kInvalidArgument, found.status(),
                        "find by a key that is not unique");
@@ -110,7 +110,7 @@ void Exerciser::find(Open& open, ModelTable& table) {
   if (same != matching.end()) expect_row(*same, *found, "find");
 }
 
-void Exerciser::find_all(Open& open, ModelTable& table) {
+void Exerciser::visit_rows(Open& open, ModelTable& table) {
   const auto index = pick_key(table, false, false);
   if (!index) return;
   const ModelKey& key = table.keys[*index];
@@ -124,13 +124,13 @@ void Exerciser::find_all(Open& open, ModelTable& table) {
     if (compare_key(key, *row.row, wanted) == 0) expected.push_back(row);
   calls_.add(Call::kFindAll);
   std::vector<Row> found;
-  const Status status = open.real->find_all(key_id(table, *index), values, [&](const Row& row) {
+  const Status status = open.real->rows(key_id(table, *index), values, [&](const Row& row) {
     found.push_back(row);
     return true;
   });
-  expect_code({}, status, "find_all");
+  expect_code({}, status, "rows");
   expect_rows(table, std::move(expected), found, key.ordered ? &key : nullptr,
-              "find_all by key " + std::to_string(*index));
+              "rows by key " + std::to_string(*index));
 }
 
 void Exerciser::range(Open& open, ModelTable& table) {
@@ -154,7 +154,7 @@ void Exerciser::range(Open& open, ModelTable& table) {
   }
   calls_.add(Call::kRange);
   std::vector<Row> found;
-  const Status status = open.real->range(key_id(table, *index), lower, upper, [&](const Row& row) {
+  const Status status = open.real->rows(key_id(table, *index), lower, upper, [&](const Row& row) {
     found.push_back(row);
     return true;
   });
@@ -237,7 +237,7 @@ void Exerciser::compare_all(Open& open, ModelTable& table) {
   const auto visit = [&](const ScanBatch& batch) {
     read_batch(table, batch, columns);
     for (std::size_t i = 0; i < batch.row_count(); ++i) {
-      Result<Row> row = open.real->read(table.id, batch.row_ids()[i]);
+      Result<Row> row = open.real->get(table.id, batch.row_ids()[i]);
       expect(row.ok(), "a scanned row cannot be read");
       if (!row.ok()) return false;
       for (std::size_t c = 0; c < columns.size(); ++c)

@@ -43,7 +43,7 @@ void Exerciser::settle_numbers(Open& open, ModelTable& table, std::span<const Ro
     ModelRecord& record = *unsettled[i].second;
     model_.settle(table, record, ids[i]);
     if (!column || record.own.row[*column].raw > -(std::int64_t{1} << 30)) continue;
-    const Result<Row> row = open.real->read(table.id, ids[i]);
+    const Result<Row> row = open.real->get(table.id, ids[i]);
     expect(row.ok(), "a row that was just inserted cannot be read");
     if (!row.ok()) return;
     const std::int64_t given = row->get_unchecked<std::int64_t>(column_id(*column));
@@ -158,7 +158,7 @@ void Exerciser::do_update(Open& open, ModelTable& table, const SeenRow& seen,
       otherwise.ok() ? model_.update(*open.model, table, seen, named, row) : otherwise;
   if (expected.is_untold()) {
     // The model may have noted that the call reads the row.
-    static_cast<void>(open.real->read(table.id, seen.id));
+    static_cast<void>(open.real->get(table.id, seen.id));
     return;
   }
   const Result<RowId> id = call();
@@ -218,7 +218,7 @@ void Exerciser::add(Open& open, ModelTable& table) {
             open.real->add(key_id(table, *key), wanted, column_id(*column), amount.view());
         if (!now.ok()) return now.status();
         expect(*now == Value::from_raw(schema.type, sum), "add: another sum");
-        const Result<Row> after = open.real->find(key_id(table, *key), wanted);
+        const Result<Row> after = open.real->get(key_id(table, *key), wanted);
         // The sum may be a part of the key.
         if (after.ok() && after->get_unchecked(column_id(*column)) == *now) return after->id();
         return kUnknownRow;
@@ -381,7 +381,7 @@ void Exerciser::remove_range(Open& open, ModelTable& table) {
   settle_cascades(open);
 }
 
-void Exerciser::find_for_update(Open& open, ModelTable& table) {
+void Exerciser::lock_row(Open& open, ModelTable& table) {
   const auto key = pick_key(table, true, false);
   if (!key) return;
   const auto found = pick_by_key(open, table, *key);
@@ -391,10 +391,10 @@ void Exerciser::find_for_update(Open& open, ModelTable& table) {
   model_.note_read(*open.model, table, seen.record);
   const Outcomes expected =
       open.model->is_read_only() ? Outcomes(StatusCode::kReadOnly) : model_.lock(*open.model, seen);
-  const Result<Row> row = open.real->find_for_update(key_id(table, *key), values_of(values),
-                                                     LockWait{std::chrono::milliseconds(0)});
-  expect_code(expected, row.status(), "find_for_update");
-  if (row.ok()) expect_row(seen, *row, "find_for_update");
+  const Result<Row> row = open.real->lock(key_id(table, *key), values_of(values),
+                                          LockWait{std::chrono::milliseconds(0)});
+  expect_code(expected, row.status(), "lock");
+  if (row.ok()) expect_row(seen, *row, "lock");
 }
 
 void Exerciser::break_rules(Open& open, ModelTable& table) {

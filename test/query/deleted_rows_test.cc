@@ -96,7 +96,7 @@ class ChangingTable {
     for (int i = 0; i < count; ++i) {
       const auto id = static_cast<std::int64_t>(random_.below(kChangingRows));
       const bool is_there = rows.contains(id);
-      const Result<Row> row = writer.find({table_, 0}, {Value::int64(id)});
+      const Result<Row> row = writer.get({table_, 0}, {Value::int64(id)});
       REQUIRE(row.ok() == is_there);
       if (!is_there) {
         put(writer, id, rows);
@@ -157,7 +157,7 @@ class ChangingTable {
   /// Removes rows in order.
   void remove(Transaction& writer, std::int64_t first, std::int64_t step, std::int64_t end) {
     for (std::int64_t id = first; id < end; id += step)
-      must(writer.remove(table_, must(writer.find({table_, 0}, {Value::int64(id)})).id()));
+      must(writer.remove(table_, must(writer.get({table_, 0}, {Value::int64(id)})).id()));
   }
   /// Removes the rows with this remainder; returns their number.
   std::uint64_t remove_every(Transaction& writer, std::int64_t step, std::int64_t remainder) {

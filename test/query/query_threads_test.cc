@@ -56,7 +56,7 @@ TEST_CASE("row groups that must be read for their least values are read with hel
   MergedTable merged;
   Transaction t = must(merged.database->begin(AccessMode::kReadWrite));
   for (const std::int64_t id : {0, 500, 1000})
-    must(t.remove(merged.table, must(t.find({merged.table, 0}, {Value::int64(id)})).id()));
+    must(t.remove(merged.table, must(t.get({merged.table, 0}, {Value::int64(id)})).id()));
   must(t.commit());
   merged.run(Query::table("t").group_by({}, {min("n")}));
   CHECK(merged.helpers() == 1);

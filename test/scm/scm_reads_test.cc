@@ -87,12 +87,12 @@ void check_charges(const char* what, const Touched& touched, std::size_t least) 
 /// and long texts.
 class ScmAccounts {
  public:
-  explicit ScmAccounts(IndexMode mode, ScmCache cache = ScmCache::kProcessor,
+  explicit ScmAccounts(IndexPlace mode, ScmCache cache = ScmCache::kProcessor,
                        std::uint32_t read_ns = 0)
       : database_([&](OpenOptions& options) {
           options.max_bytes = kPoolBytes;
           options.segment_bytes = std::uint64_t{1} << 20;
-          options.index_mode = mode;
+          options.index_place = mode;
           options.hint_interval = std::chrono::milliseconds(0);
           options.sweeps_in_background = false;
           options.warm_bytes_max = 0;
@@ -125,7 +125,7 @@ class ScmAccounts {
 
   /// The values of a row; reads all of it.
   std::int64_t read(Transaction& transaction, std::int64_t id) const {
-    const Result<Row> row = transaction.find(id_, {Value::int64(id)});
+    const Result<Row> row = transaction.get(id_, {Value::int64(id)});
     if (!row.ok()) return -1;
     return row->get_unchecked<std::int64_t>(ColumnId(0)) +
            row->get_unchecked<std::int32_t>(ColumnId(2)) +
@@ -184,7 +184,7 @@ void check_reads(ScmAccounts& accounts) {
             sum += row.get_unchecked<std::int64_t>(ColumnId(0));
             return true;
           };
-          if (!t.range(accounts.by_amount(), {from, true}, {to, false}, add).ok() || sum == 0)
+          if (!t.rows(accounts.by_amount(), {from, true}, {to, false}, add).ok() || sum == 0)
             std::abort();
         });
       }),
@@ -223,7 +223,7 @@ void check_writes(ScmAccounts& accounts) {
     });
   };
   const auto row = [&](Transaction& t, std::int64_t id) {
-    return t.find(accounts.id(), {Value::int64(id)}).value().id();
+    return t.get(accounts.id(), {Value::int64(id)}).value().id();
   };
   const auto update = [&](Transaction& t, std::int64_t id) {
     return t.update(accounts.table(), row(t, id), {{ColumnId(2), Value::int32(5)}}).status();
@@ -255,7 +255,7 @@ void check_writes(ScmAccounts& accounts) {
 }
 
 TEST_CASE("every line of the pool that work touches is charged, and no other", "[scm]") {
-  for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild}) {
+  for (const IndexPlace mode : {IndexPlace::kPool, IndexPlace::kDram}) {
     CAPTURE(static_cast<int>(mode));
     ScmAccounts accounts(mode);
     check_reads(accounts);
@@ -264,7 +264,7 @@ TEST_CASE("every line of the pool that work touches is charged, and no other", "
 }
 
 TEST_CASE("every line that opening after a crash touches is charged", "[scm]") {
-  for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild}) {
+  for (const IndexPlace mode : {IndexPlace::kPool, IndexPlace::kDram}) {
     CAPTURE(static_cast<int>(mode));
     ScmAccounts accounts(mode);
     OpenOptions options = accounts.file().options;
@@ -280,7 +280,7 @@ TEST_CASE("every line that opening after a crash touches is charged", "[scm]") {
     Touched touched = touched_by([&] { opened = Database::open(options); }, true);
     // The root's place is read before the file counts as a pool.
     std::erase(touched.seen, pmem::kRootOffsetOffset / pmem::kLineBytes);
-    check_charges("opening after a crash", touched, mode == IndexMode::kHint ? 50 : 1000);
+    check_charges("opening after a crash", touched, mode == IndexPlace::kPool ? 50 : 1000);
     must(opened.status());
   }
 }
@@ -291,7 +291,7 @@ __attribute__((noinline, no_sanitize("kernel-address"))) int read_unchecked(cons
 }
 
 TEST_CASE("the watch finds a line that is read without a check", "[scm]") {
-  ScmAccounts accounts(IndexMode::kHint);
+  ScmAccounts accounts(IndexPlace::kPool);
   const std::size_t line = kPoolBytes / 64 - 10;
   const Touched touched = touched_by([&] {
     in_transaction(*accounts, [&](Transaction& t) { accounts.read(t, 5); });
@@ -310,7 +310,7 @@ std::uint64_t lines_read(Database& database, const std::function<void()>& work) 
 }
 
 TEST_CASE("a line is charged once in each transaction", "[scm]") {
-  ScmAccounts accounts(IndexMode::kHint, ScmCache::kTask);
+  ScmAccounts accounts(IndexPlace::kPool, ScmCache::kTask);
   const auto find = [&](Transaction& t) { return accounts.read(t, 2222); };
   std::array<std::uint64_t, 2> first{};
   for (std::uint64_t& lines : first) {
@@ -323,7 +323,7 @@ TEST_CASE("a line is charged once in each transaction", "[scm]") {
 }
 
 TEST_CASE("lines stay in a processor's cache from one transaction to the next", "[scm]") {
-  ScmAccounts accounts(IndexMode::kHint, ScmCache::kProcessor);
+  ScmAccounts accounts(IndexPlace::kPool, ScmCache::kProcessor);
   const auto run = [&] {
     in_transaction(*accounts, [&](Transaction& t) { accounts.read(t, 2223); });
   };
@@ -335,21 +335,21 @@ TEST_CASE("reads of an index in the pool are charged with waiting, reads in DRAM
           "[scm]") {
   constexpr std::uint32_t kReadNs = 20'090;
   std::array<std::uint64_t, 2> lines{};
-  for (const IndexMode mode : {IndexMode::kRebuild, IndexMode::kHint}) {
+  for (const IndexPlace mode : {IndexPlace::kDram, IndexPlace::kPool}) {
     ScmAccounts accounts(mode, ScmCache::kTask, kReadNs);
     Transaction t = must(accounts->begin(AccessMode::kReadOnly));
     const auto begin = std::chrono::steady_clock::now();
     lines[static_cast<std::size_t>(mode)] =
-        lines_read(*accounts, [&] { REQUIRE(t.find(accounts.id(), {Value::int64(2600)}).ok()); });
+        lines_read(*accounts, [&] { REQUIRE(t.get(accounts.id(), {Value::int64(2600)}).ok()); });
     const auto took = std::chrono::steady_clock::now() - begin;
     CHECK(took >= std::chrono::microseconds(19) * lines[static_cast<std::size_t>(mode)]);
   }
-  CHECK(lines[static_cast<std::size_t>(IndexMode::kHint)] >
-        lines[static_cast<std::size_t>(IndexMode::kRebuild)]);
+  CHECK(lines[static_cast<std::size_t>(IndexPlace::kPool)] >
+        lines[static_cast<std::size_t>(IndexPlace::kDram)]);
 }
 
 TEST_CASE("the third line in sequence within a page is charged as one of a stream", "[scm]") {
-  ScmAccounts accounts(IndexMode::kHint);
+  ScmAccounts accounts(IndexPlace::kPool);
   const Statistics before = accounts->statistics();
   pmem::begin_scm_task();
   pmem::touch_scm(LineWatch::pool().data() + kPoolBytes / 2, 2 * pmem::kPageBytes);

@@ -16,11 +16,11 @@
 
 namespace flugs::test {
 
-/// With the environment variable FLUGS_TEST_INDEX=rebuild, all tests use indexes in DRAM.
-inline IndexMode test_index_mode() {
+/// With the environment variable FLUGS_TEST_INDEX=dram, all tests use indexes in DRAM.
+inline IndexPlace test_index_place() {
   const char* wanted = std::getenv("FLUGS_TEST_INDEX");
-  return wanted != nullptr && std::string_view(wanted) == "rebuild" ? IndexMode::kRebuild
-                                                                    : kDefaultIndexMode;
+  return wanted != nullptr && std::string_view(wanted) == "dram" ? IndexPlace::kDram
+                                                                 : kDefaultIndexPlace;
 }
 
 /// Options for a small database that grows only in the thread that needs space.
@@ -32,7 +32,7 @@ inline OpenOptions small_options(const std::string& path) {
   options.grow_ahead_bytes = 0;
   options.slots_max = 16;
   options.recovery_threads = 2;
-  options.index_mode = test_index_mode();
+  options.index_place = test_index_place();
   options.clock = CommitClock::kCounter;  // consecutive time-stamps on any machine
   return options;
 }
@@ -82,13 +82,13 @@ class TemporaryDatabase {
 class MemoryDatabase {
  public:
   explicit MemoryDatabase(std::size_t bytes = std::size_t{16} << 20,
-                          IndexMode index_mode = test_index_mode(),
+                          IndexPlace index_place = test_index_place(),
                           std::chrono::milliseconds hint_interval = OpenOptions().hint_interval)
       : buffer_(bytes) {
     pmem::PoolOptions pool;
     pool.segment_bytes = std::uint64_t{1} << 20;
     options = small_options("(memory)");
-    options.index_mode = index_mode;
+    options.index_place = index_place;
     options.hint_interval = hint_interval;
     options.segment_bytes = pool.segment_bytes;
     core_ = must(engine::DatabaseCore::open(

@@ -18,7 +18,7 @@ inline void merge_everything(TemporaryDatabase& database, TableId table) {
 
 /// Audits the open database, and the pool when it is closed; it is open again then.
 inline void check_pool_is_whole(TemporaryDatabase& database) {
-  must(database->verify());
+  must(database->check());
   const std::string path = database.options.path;
   database.close();
   CHECK(must(check_pool({path, {}})).damages == 0);

@@ -78,10 +78,10 @@ TEST_CASE("a table, a column and a key that are renamed are found by their new n
     CHECK(schema.checks[0].condition.to_string() == "years >= 18");
     CHECK(must(database->table_statistics(shop.customers)).columns[2].name == "years");
     Transaction t = must(database->begin());
-    CHECK(must(t.find({shop.customers, 1}, {Value::string("Bob")})).get_unchecked(ColumnId(2)) ==
+    CHECK(must(t.get({shop.customers, 1}, {Value::string("Bob")})).get_unchecked(ColumnId(2)) ==
           Value::int32(40));
     t.abort();
-    must(database->verify());
+    must(database->check());
     database.reopen();
   }
   // The former names are free.
@@ -107,7 +107,7 @@ TEST_CASE("foreign keys give the current names of what they refer to", "[engine]
     Transaction t = must(database->begin());
     CHECK(words_of(t.insert(shop.bills, {Value::int64(9), Value::int64(7), Value::null()})) ==
           "table invoices, foreign key of: client = 7 is not in table clients, key number");
-    const RowId ann = must(t.find({shop.customers, 0}, {Value::int64(1)})).id();
+    const RowId ann = must(t.get({shop.customers, 0}, {Value::int64(1)})).id();
     CHECK(
         words_of(t.remove(shop.customers, ann)) ==
         "table invoices, foreign key of: rows with client = 1 refer to table clients, key number");

@@ -28,7 +28,7 @@ const ColumnId kText(1);
 std::int64_t add(engine::DatabaseCore& core, TableId table) {
   Transaction t = must(core.begin(AccessMode::kReadWrite));
   const RowId row = must(t.insert(table, {{kText, Value::string("x")}}));
-  const std::int64_t number = must(t.read(table, row)).get_unchecked<std::int64_t>(kNumber);
+  const std::int64_t number = must(t.get(table, row)).get_unchecked<std::int64_t>(kNumber);
   must(t.commit());
   return number;
 }
@@ -58,10 +58,10 @@ TEST_CASE("rows without a number get one each, from 1 on", "[engine]") {
                      std::vector<Value>{Value::null(), Value::null(), Value::int64(5000),
                                         Value::null(), Value::null(), Value::null()},
                      rows));
-  CHECK(must(t.read(table, rows[0])).get_unchecked<std::int64_t>(kNumber) == 101);
-  CHECK(must(t.read(table, rows[1])).get_unchecked<std::int64_t>(kNumber) == 5000);
-  CHECK(must(t.read(table, rows[2])).get_unchecked<std::int64_t>(kNumber) == 102);
-  CHECK(must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
+  CHECK(must(t.get(table, rows[0])).get_unchecked<std::int64_t>(kNumber) == 101);
+  CHECK(must(t.get(table, rows[1])).get_unchecked<std::int64_t>(kNumber) == 5000);
+  CHECK(must(t.get(table, rows[2])).get_unchecked<std::int64_t>(kNumber) == 102);
+  CHECK(must(t.get(table, must(t.insert(table, {Value::null(), Value::null()}))))
             .get_unchecked<std::int64_t>(kNumber) == 103);
   CHECK(t.update(table, rows[0], {{kNumber, Value::null()}}).code() ==
         StatusCode::kConstraintViolated);
@@ -78,7 +78,7 @@ TEST_CASE("unused and aborted numbers of a block are not given again", "[engine]
     CHECK(number > last);
     CHECK(number <= last + engine::AutoIncrement::kBlockMin + 2);
     Transaction t = must(database->begin(AccessMode::kReadWrite));
-    last = must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
+    last = must(t.get(table, must(t.insert(table, {Value::null(), Value::null()}))))
                .get_unchecked<std::int64_t>(kNumber);
     t.abort();
     database.reopen();
@@ -91,7 +91,7 @@ TEST_CASE("each slot numbers from blocks of its own, which grow", "[engine]") {
   Transaction a = must(database->begin(AccessMode::kReadWrite));
   Transaction b = must(database->begin(AccessMode::kReadWrite));
   const auto number = [&](Transaction& t) {
-    return must(t.read(table, must(t.insert(table, {Value::null(), Value::null()}))))
+    return must(t.get(table, must(t.insert(table, {Value::null(), Value::null()}))))
         .get_unchecked<std::int64_t>(kNumber);
   };
   CHECK(number(a) == 1);
@@ -146,7 +146,7 @@ TEST_CASE("an upsert numbers a new row, and leaves another its number", "[engine
   const auto upsert = [&](std::int32_t note) {
     const Upserted done =
         must(t.upsert({table, 1}, {Value::null(), Value::string("one"), Value::int32(note)}));
-    const Row row = must(t.read(table, done.row));
+    const Row row = must(t.get(table, done.row));
     CHECK(row.get_unchecked<std::int32_t>(ColumnId(2)) == note);
     return row.get_unchecked<std::int64_t>(kNumber);
   };

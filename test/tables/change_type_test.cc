@@ -61,19 +61,19 @@ struct Orders {
     std::sort(numbers.begin(), numbers.end());
     const Type type = is_changed ? Type::kInt64 : Type::kInt32;
     for (const std::int64_t n : numbers) {
-      const Row row = must(t.find({table, 0}, {number(n)}));
+      const Row row = must(t.get({table, 0}, {number(n)}));
       CHECK(row.get_unchecked(kOrderNumber) == Value::from_raw(type, n));
       CHECK(row.get_unchecked<std::int64_t>(kOrderNumber) == n);
       CHECK(row.get_unchecked<std::string_view>(kOrderText) == text_of(n));
     }
     std::vector<std::int64_t> seen;
-    must(t.range({table, 0}, {}, {}, [&](const Row& row) {
+    must(t.rows({table, 0}, {}, {}, [&](const Row& row) {
       seen.push_back(row.get_unchecked<std::int64_t>(kOrderNumber));
       return true;
     }));
     CHECK(seen == numbers);
     seen.clear();
-    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+    must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
       seen.push_back(-row.get_unchecked<std::int64_t>(ColumnId(2)));
       return true;
     }));
@@ -142,7 +142,7 @@ TEST_CASE("an open transaction goes on when a column's type changes", "[engine]"
   Orders orders(Encoding::kDirect);
   orders.insert(0, 50);
   Transaction open = must(orders.database->begin());
-  const Row before = must(open.find({orders.table, 0}, {Value::int32(7)}));
+  const Row before = must(open.get({orders.table, 0}, {Value::int32(7)}));
   must(open.insert(orders.table, {Value::int32(100), Value::string("own"), Value::int32(-100)}));
   std::int64_t batches = 0;
   must(open.scan(orders.table, {kOrderNumber, kOrderText}, [&](const ScanBatch& batch) {
@@ -153,18 +153,18 @@ TEST_CASE("an open transaction goes on when a column's type changes", "[engine]"
   }));
   CHECK(before.get_unchecked(kOrderNumber) == Value::int64(7));
   // Its own row, another's, and one beyond int32.
-  const Row own = must(open.find({orders.table, 0}, {Value::int32(100)}));
+  const Row own = must(open.get({orders.table, 0}, {Value::int32(100)}));
   must(open.update(orders.table, own.id(), {{kOrderText, Value::string("changed")}}));
   must(open.update(orders.table, before.id(), {{ColumnId(2), Value::int64(-kBeyond)}}));
   must(open.insert(orders.table, {Value::int64(kBeyond), Value::string("far"), Value::null()}));
   must(open.commit());
   const Transaction t = must(orders.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({orders.table, 0}, {Value::int64(100)}))
+  CHECK(must(t.get({orders.table, 0}, {Value::int64(100)}))
             .get_unchecked<std::string_view>(kOrderText) == "changed");
   CHECK(
-      must(t.find({orders.table, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId(2)) ==
+      must(t.get({orders.table, 0}, {Value::int64(7)})).get_unchecked<std::int64_t>(ColumnId(2)) ==
       -kBeyond);
-  CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null_unchecked(ColumnId(2)));
+  CHECK(must(t.get({orders.table, 0}, {Value::int64(kBeyond)})).is_null_unchecked(ColumnId(2)));
 }
 
 TEST_CASE("a transaction that read by a key has no conflict with a change of type", "[engine]") {
@@ -178,15 +178,15 @@ TEST_CASE("a transaction that read by a key has no conflict with a change of typ
     const TableId table = must(database->create_table(schema));
     Transaction reader = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
     if (is_range)
-      must(reader.range({table, 1}, {low, true}, {high, true}, [](const Row&) { return true; }));
+      must(reader.rows({table, 1}, {low, true}, {high, true}, [](const Row&) { return true; }));
     else
-      CHECK(!reader.find({table, 1}, {Value::string("k")}).ok());
+      CHECK(!reader.get({table, 1}, {Value::string("k")}).ok());
     must(reader.insert(table, {Value::int32(1), Value::null()}));
     must(database->change_type(table, kOrderText, Type::kBytes));
     must(reader.commit());
     // The default stays NULL, and earlier reads are validated as before.
     Transaction first = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
-    CHECK(!first.find({table, 1}, {Value::bytes("k")}).ok());
+    CHECK(!first.get({table, 1}, {Value::bytes("k")}).ok());
     must(first.insert(table, {{ColumnId(0), Value::int32(2)}}));
     must(database->change_type(table, kOrderText, Type::kString));
     Transaction second = must(database->begin());
@@ -195,7 +195,7 @@ TEST_CASE("a transaction that read by a key has no conflict with a change of typ
     CHECK(first.commit().code() == StatusCode::kConflict);
     Transaction last = must(database->begin());
     must(last.insert(table, {{ColumnId(0), Value::int32(4)}}));
-    CHECK(must(last.find({table, 0}, {Value::int32(4)})).is_null_unchecked(kOrderText));
+    CHECK(must(last.get({table, 0}, {Value::int32(4)})).is_null_unchecked(kOrderText));
   }
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("auto-increment continues when its int32 becomes an int64", "[engine]"
   database.reopen();
   must(insert());
   const Transaction t = must(database->begin(AccessMode::kReadOnly));
-  CHECK(t.find({table, 0}, {Value::int64(kLast + 1)}).ok());
+  CHECK(t.get({table, 0}, {Value::int64(kLast + 1)}).ok());
 }
 
 TEST_CASE("the constants of a check get the type of their column", "[engine]") {
@@ -325,7 +325,7 @@ struct Lacking {
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (const std::int64_t id : {0, 299, 300, 399, 400, 2999}) {
-      const Row row = must(t.find({table, 0}, {Value::int64(id)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(id)}));
       CHECK(row.get_unchecked(ColumnId(1)) == Value::string(id < 400 ? constant : text_of(id)));
       CHECK(row.get_unchecked(ColumnId(2)) == Value::int64(id < 400 ? -9 : 3));
     }
@@ -382,7 +382,7 @@ TEST_CASE("a column whose type changed leaves nothing but its place when it is d
   CHECK(left < before / 2);
   t.database.reopen();
   CHECK(t.database->statistics().pool_used_bytes == left);  // no garbage is left
-  must(t.database->verify());
+  must(t.database->check());
 }
 
 }  // namespace flugs::test

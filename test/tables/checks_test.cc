@@ -30,7 +30,7 @@ TableSchema people() {
 
 std::vector<Value> row_of(const Transaction& t, TableId table, RowId row, std::size_t columns) {
   std::vector<Value> values(columns);
-  must(t.read(table, row)).get_all(values);
+  must(t.get(table, row)).get_all(values);
   return values;
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("an audit finds rows that do not meet a check", "[engine]") {
   std::copy(database.span().begin(), database.span().end(), copy.span().begin());
   const PoolCheckReport report = must(engine::check_pool_in_memory(copy.span()));
   // With the key in the pool, the key does not find the row by its new value either.
-  REQUIRE(report.findings.size() == (test_index_mode() == IndexMode::kHint ? 2u : 1u));
+  REQUIRE(report.findings.size() == (test_index_place() == IndexPlace::kPool ? 2u : 1u));
   CHECK(report.findings[0].part == "table t, rows");
   CHECK(report.findings[0].message.find("check small") != std::string::npos);
 }

@@ -72,7 +72,7 @@ class AlteredTable {
     std::size_t wrong = 0;
     std::vector<Value> all(columns_.size());
     for (const auto& [id, values] : rows_) {
-      const Row row = must(t.find({table_, 0}, {id_of(id)}));
+      const Row row = must(t.get({table_, 0}, {id_of(id)}));
       row.get_all(all);
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         const Value& expected = dropped_[i] ? kNull : values[i];
@@ -189,7 +189,7 @@ class AlteredTable {
         after[id] = values;
         continue;
       }
-      const Row row = must(t.find({table_, 0}, {id_of(id)}));
+      const Row row = must(t.get({table_, 0}, {id_of(id)}));
       if (random_.below(4) == 0) {
         must(t.remove(table_, row.id()));
         after.erase(there);
@@ -296,8 +296,8 @@ TEST_CASE("rows from before a column was added have its default, in an open tran
   static_cast<void>(must(items.database->merge(items.table)));
   items.insert(100, 200);
   Transaction open = must(items.database->begin());
-  const Row in_main = must(open.find({items.table, 0}, {Value::int64(5)}));
-  const Row in_delta = must(open.find({items.table, 0}, {Value::int64(105)}));
+  const Row in_main = must(open.get({items.table, 0}, {Value::int64(5)}));
+  const Row in_delta = must(open.get({items.table, 0}, {Value::int64(105)}));
   const ColumnId tax = must(items.database->add_column(
       items.table, with_default(column_of("tax", Type::kInt64, true), Value::int64(-7))));
   const ColumnId note = must(items.database->add_column(
@@ -378,7 +378,7 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   CHECK(again == ColumnId(4));
   for (int opened = 0; opened < 2; ++opened) {
     Transaction t = must(items.database->begin());
-    const Row row = must(t.find({items.table, 0}, {Value::int64(3)}));
+    const Row row = must(t.get({items.table, 0}, {Value::int64(3)}));
     CHECK(row.get_unchecked(extra).is_null());
     CHECK(row.get_unchecked<std::string_view>(extra).empty());
     CHECK(row.get_unchecked(again).is_null());
@@ -420,10 +420,10 @@ TEST_CASE(
   must(database->drop_column(table, wide));
   t = must(database->begin());
   for (std::int64_t id = 0; id < 10; ++id)
-    must(t.update(table, must(t.find({table, 0}, {Value::int64(id)})).id(),
+    must(t.update(table, must(t.get({table, 0}, {Value::int64(id)})).id(),
                   {{ColumnId(2), Value::int32(3)}}));
   for (std::int64_t id = 0; id <= 10; ++id)
-    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked(ColumnId(1)) ==
+    CHECK(must(t.get({table, 0}, {Value::int64(id)})).get_unchecked(ColumnId(1)) ==
           Value::int32(1));
   must(t.commit());
 }
@@ -471,7 +471,7 @@ TEST_CASE("rows are inserted by name after columns with a default were dropped",
     must(t.commit());
     Transaction reader = must(database->begin(AccessMode::kReadOnly));
     std::vector<Value> values(5);
-    must(reader.find({table, 0}, {Value::int64(id)})).get_all(values);
+    must(reader.get({table, 0}, {Value::int64(id)})).get_all(values);
     return values;
   };
   const Value none;
@@ -515,7 +515,7 @@ TEST_CASE("merges and the next opening give back a dropped column's space", "[en
   CHECK(items.database->statistics().pool_used_bytes + 2000 * 300 < before);
   check_pool_is_whole(items.database);
   items.insert(5000, 5100);  // reuses the space
-  must(items.database->verify());
+  must(items.database->check());
 }
 
 }  // namespace flugs::test

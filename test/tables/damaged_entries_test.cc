@@ -25,7 +25,7 @@ struct Damaged {
   MemoryDatabase database;
   TableId table;
 
-  explicit Damaged(IndexMode mode)
+  explicit Damaged(IndexPlace mode)
       : database(std::size_t{48} << 20, mode, std::chrono::milliseconds(0)) {
     database.options.sweeps_in_background = false;
     TableSchema schema("t");
@@ -82,7 +82,7 @@ struct Damaged {
 TEST_CASE("a damaged entry is reported after opening", "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
-    Damaged damaged(IndexMode::kHint);
+    Damaged damaged(IndexPlace::kPool);
     damaged.keep_all_hints();
     damaged.flip_bit(column);
     damaged.database.reopen();
@@ -98,7 +98,7 @@ TEST_CASE("a row with an entry damaged before its hint was kept is reported",
           "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
-    Damaged damaged(IndexMode::kHint);
+    Damaged damaged(IndexPlace::kPool);
     damaged.flip_bit(column);
     damaged.database.reopen();
     damaged.check(damaged.database->finish_opening(), column);
@@ -109,7 +109,7 @@ TEST_CASE("a row with an entry damaged before its hint was kept is reported",
 TEST_CASE("rebuilding indexes reports a row with a damaged entry", "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
-    Damaged damaged(IndexMode::kRebuild);
+    Damaged damaged(IndexPlace::kDram);
     damaged.flip_bit(column);
     damaged.database.reopen();
     damaged.check(damaged.database->finish_opening(), column);

@@ -57,11 +57,11 @@ struct Numbers {
   void check_rows(const Transaction& t, std::int64_t end, std::int64_t step = 97) const {
     std::size_t wrong = 0;
     for (std::int64_t n = 0; n < end; n += step) {
-      const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(n)}));
       const std::vector<Value> wanted = row_of(n);
       for (std::size_t i = 0; i < wanted.size(); ++i)
         wrong += row.get_unchecked(ColumnId(static_cast<std::uint16_t>(i))) == wanted[i] ? 0 : 1;
-      wrong += must(t.find({table, 2}, {wanted[4], wanted[3]})).id() == row.id() ? 0 : 1;
+      wrong += must(t.get({table, 2}, {wanted[4], wanted[3]})).id() == row.id() ? 0 : 1;
     }
     CHECK(wrong == 0);
   }
@@ -109,7 +109,7 @@ struct Numbers {
     std::int64_t rows = 0;
     std::int64_t wrong = 0;
     Value last = Value::null();
-    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+    must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
       const Value number = row.get_unchecked(kBig);
       wrong += !last.is_null() && (number.is_null() || number.raw() < last.raw()) ? 1 : 0;
       last = number;
@@ -146,7 +146,7 @@ TEST_CASE("a column of numbers gives up a dictionary that does not pay, while ro
   numbers.check_rows(before, 1'000);
   numbers.check_queries(before, 1'000);
   before.abort();
-  must(numbers.database->verify());
+  must(numbers.database->check());
 }
 
 TEST_CASE("a table that gave up a dictionary is opened, written and merged like any other") {
@@ -159,10 +159,9 @@ TEST_CASE("a table that gave up a dictionary is opened, written and merged like 
   {
     Transaction t = must(numbers.database->begin());
     for (std::int64_t n = 0; n < 2'000; ++n) {
-      const Row row = must(t.find({numbers.table, 0}, {Value::int64(n)}));
+      const Row row = must(t.get({numbers.table, 0}, {Value::int64(n)}));
       must(t.update(numbers.table, row.id(), {{kFew, Value::int32(77)}}));
-      CHECK(must(t.find({numbers.table, 0}, {Value::int64(n)})).get_unchecked(kBig) ==
-            row_of(n)[1]);
+      CHECK(must(t.get({numbers.table, 0}, {Value::int64(n)})).get_unchecked(kBig) == row_of(n)[1]);
     }
     t.abort();
   }
@@ -175,7 +174,7 @@ TEST_CASE("a table that gave up a dictionary is opened, written and merged like 
   numbers.check(kRows + 500);
   numbers.database.reopen();
   numbers.check(kRows + 500);
-  must(numbers.database->verify());
+  must(numbers.database->check());
 }
 
 TEST_CASE("a change of a column leaves a running statement and a savepoint whole") {
@@ -269,7 +268,7 @@ TEST_CASE("the next merge gives back the space of a dictionary that was given up
   CHECK(column().dictionary_bytes == 0);
   const Transaction t = must(database->begin(AccessMode::kReadOnly));
   for (std::int64_t id = 0; id < n; id += 997)
-    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(ColumnId(1)) ==
+    CHECK(must(t.get({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(ColumnId(1)) ==
           std::max<std::int64_t>(0, id - kAlike) * 1'009);
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("an update whose cascade would go on for ever is refused", "[engine]")
         "table turning, foreign key of_other: one statement would change column b from 2 to 1 and "
         "to 2");
   // Nothing has changed. Later statements begin anew: each may change what the former one did.
-  const Row found = must(t.find({table, 0}, {Value::int64(1), Value::int64(2), Value::int64(7)}));
+  const Row found = must(t.get({table, 0}, {Value::int64(1), Value::int64(2), Value::int64(7)}));
   CHECK(found.is_null_unchecked(kD));
   must(t.update(table, found.id(), {{kB, Value::int64(3)}}));
   must(t.commit());
@@ -75,9 +75,9 @@ TEST_CASE("a cascade may come to a row twice", "[engine]") {
   must(t.insert(pair, {Value::int64(1), Value::int64(1)}));
   must(t.insert(leaf, {Value::int64(1), Value::int64(1), Value::int64(5)}));
   for (std::int64_t id = 1; id < 4; ++id)
-    must(t.update(root, must(t.find({root, 0}, {Value::int64(id)})).id(),
+    must(t.update(root, must(t.get({root, 0}, {Value::int64(id)})).id(),
                   {{kA, Value::int64(id + 1)}}));
-  const Row found = must(t.find({leaf, 0}, {Value::int64(5)}));
+  const Row found = must(t.get({leaf, 0}, {Value::int64(5)}));
   CHECK(found.get_unchecked<std::int64_t>(kA) == 4);
   CHECK(found.get_unchecked<std::int64_t>(kB) == 4);
   must(t.commit());

@@ -56,7 +56,7 @@ struct Family {
     must(t.insert(child, {Value::int64(id), of}));
   }
   RowId row(Transaction& t, TableId table, std::int64_t id) const {
-    return must(t.find({table, 0}, {Value::int64(id)})).id();
+    return must(t.get({table, 0}, {Value::int64(id)})).id();
   }
   Status remove_parent(Transaction& t, std::int64_t id) const {
     return t.remove(parent, row(t, parent, id));
@@ -181,7 +181,7 @@ TEST_CASE("rows of one table may refer to each other, in rings and to themselves
   const TableId table =
       must(database->create_table(children(action, Action::kCascade, "nodes", "nodes")));
   Transaction t = must(database->begin(AccessMode::kReadWrite));
-  const auto node = [&](std::int64_t id) { return must(t.find({table, 0}, {Value::int64(id)})); };
+  const auto node = [&](std::int64_t id) { return must(t.get({table, 0}, {Value::int64(id)})); };
   // In any order within a statement; a long chain follows, which no stack could hold.
   std::vector<Value> rows = {Value::int64(1), Value::int64(3), Value::int64(2), Value::int64(1),
                              Value::int64(3), Value::int64(2), Value::int64(4), Value::int64(4)};
@@ -225,14 +225,14 @@ TEST_CASE("a cascade that fails half way leaves nothing behind", "[engine]") {
                  "table notes, foreign key of_parent: table notes, check kept: id < 10 or parent "
                  "is not null does not hold for id = 11, parent = NULL");
   CHECK(family.found(t) == before);
-  CHECK(must(t.find({note, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(kParent) == 2);
-  CHECK(must(t.find({note, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(kParent) == 1);
+  CHECK(must(t.get({note, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(kParent) == 2);
+  CHECK(must(t.get({note, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(kParent) == 1);
   // All of it can be written again.
   must(t.remove(grand, family.row(t, grand, 1)));
   must(t.remove(note, family.row(t, note, 11)));
   must(family.remove_parent(t, 2));
   CHECK(family.found(t) == "1:1 3:3");
-  CHECK(must(t.find({note, 0}, {Value::int64(1)})).is_null_unchecked(kParent));
+  CHECK(must(t.get({note, 0}, {Value::int64(1)})).is_null_unchecked(kParent));
   must(t.commit());
   must(family.database->verify({}));
   family.database.reopen();
@@ -249,7 +249,7 @@ TEST_CASE("rows that a cascade deletes restrict nothing at the end of the statem
   Transaction t = family.begin();
   must(t.insert(table, {Value::int64(1), Value::int64(2), Value::int64(2)}));
   must(family.remove_parent(t, 2));
-  CHECK(t.find({table, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
+  CHECK(t.get({table, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
   must(t.commit());
   must(family.database->verify({}));
 }
@@ -279,7 +279,7 @@ TEST_CASE("rows of a range that refer to each other are removed together", "[eng
                    "table nodes, foreign key of_parent: rows with parent = 39 refer to table "
                    "nodes, key primary");
   if (part.ok()) CHECK(*part == 40);
-  CHECK(t.find({table, 0}, {Value::int64(49)}).ok() == (action != Action::kCascade));
+  CHECK(t.get({table, 0}, {Value::int64(49)}).ok() == (action != Action::kCascade));
   const std::uint64_t left = action == Action::kRestrict ? 50 : 10;
   CHECK(must(range(0, 49)) == (action == Action::kCascade ? 0 : left));
   must(t.commit());
@@ -307,9 +307,9 @@ TEST_CASE("keys of several columns, one of them text, and NULL in one of them", 
                  "table c, foreign key by_code: code = '" + std::string(40, 'x') +
                      "'... of 100 bytes, number = 2 is not in table parents, key by_code");
   const RowId next = must(t.update(parent, row, {{ColumnId(1), Value::string("b")}}));
-  CHECK(must(t.find({child, 0}, {10})).get_unchecked<std::string_view>(ColumnId(1)) == "b");
+  CHECK(must(t.get({child, 0}, {10})).get_unchecked<std::string_view>(ColumnId(1)) == "b");
   const RowId nulled = must(t.update(parent, next, {{ColumnId(1), Value::null()}}));
-  CHECK(must(t.find({child, 0}, {Value::int64(10)})).is_null_unchecked(ColumnId(1)));
+  CHECK(must(t.get({child, 0}, {Value::int64(10)})).is_null_unchecked(ColumnId(1)));
   must(t.remove(parent, nulled));
   must(t.commit());
   must(database->verify({}));
@@ -459,7 +459,7 @@ TEST_CASE("foreign keys make the indexes that opening has left", "[engine]") {
   t = must(database->begin(AccessMode::kReadWrite));
   CHECK(database->statistics().index_entries_left != 0);
   must(t.remove(parent, RowId(77)));  // the first row is the first one that was inserted
-  CHECK(t.find({child, 0}, {Value::int64(77)}).code() == StatusCode::kNotFound);
+  CHECK(t.get({child, 0}, {Value::int64(77)}).code() == StatusCode::kNotFound);
   must(t.commit());
   database.reopen();
   t = must(database->begin(AccessMode::kReadWrite));

@@ -70,12 +70,12 @@ struct Codes {
     }));
     CHECK(scanned == sum);
     std::int64_t in_order = 0;
-    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+    must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
       return row.get_unchecked<std::int64_t>(kCodeColumn) == 7 * in_order && ++in_order != 0;
     }));
     CHECK(in_order == rows);
     for (std::int64_t id = 0; id < rows; id += 997)
-      CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(kCodeColumn) ==
+      CHECK(must(t.get({table, 0}, {Value::int64(id)})).get_unchecked<std::int64_t>(kCodeColumn) ==
             7 * id);
   }
 

@@ -39,7 +39,7 @@ Value city_of(int city) {
 class Town {
  public:
   explicit Town(std::size_t pool_bytes = std::size_t{64} << 20)
-      : database(pool_bytes, IndexMode::kRebuild) {  // else runs have no hash tables
+      : database(pool_bytes, IndexPlace::kDram) {  // else runs have no hash tables
     TableSchema schema("people");
     schema.column("id", Type::kInt32).not_null().column("code", Type::kInt32).not_null();
     schema.column("name", Type::kString).not_null().column("city", Type::kString);
@@ -66,7 +66,7 @@ class Town {
     must(t.commit());
   }
   RowId find(Transaction& t, std::int32_t id) {
-    return must(t.find({table, 0}, {Value::int32(id)})).id();
+    return must(t.get({table, 0}, {Value::int32(id)})).id();
   }
   void change(Transaction& t, std::int32_t id, const Person& person) {
     must(t.update(table, find(t, id),
@@ -120,8 +120,8 @@ void Town::check(const People& wanted, Transaction& t) {
   std::size_t wrong = 0;
   std::map<std::int32_t, std::multiset<std::int32_t>> by_code;
   for (const auto& [id, person] : wanted) {
-    const auto by_id = t.find({table, 0}, {Value::int32(id)});
-    const auto by_name = t.find({table, 2}, {Value::string(person.name)});
+    const auto by_id = t.get({table, 0}, {Value::int32(id)});
+    const auto by_name = t.get({table, 2}, {Value::string(person.name)});
     const bool right = by_id.ok() && by_name.ok() &&
                        by_id->get_unchecked<std::int32_t>(kPersonCode) == person.code &&
                        by_id->get_unchecked<std::string_view>(kName) == person.name &&
@@ -133,7 +133,7 @@ void Town::check(const People& wanted, Transaction& t) {
   CHECK(wrong == 0);
   for (std::int32_t code = 0; code < 97; ++code) {
     std::multiset<std::int32_t> found;
-    must(t.find_all({table, 1}, {Value::int32(code)}, [&](const Row& row) {
+    must(t.rows({table, 1}, {Value::int32(code)}, [&](const Row& row) {
       found.insert(row.get_unchecked<std::int32_t>(kPerson));
       return true;
     }));
@@ -144,7 +144,7 @@ void Town::check(const People& wanted, Transaction& t) {
   for (const auto& [id, person] : wanted) names.push_back(person.name);
   std::sort(names.begin(), names.end());
   std::vector<std::string> walked;
-  must(t.range({table, 2}, {}, {}, [&](const Row& row) {
+  must(t.rows({table, 2}, {}, {}, [&](const Row& row) {
     walked.emplace_back(row.get_unchecked<std::string_view>(kName));
     return true;
   }));
@@ -157,7 +157,7 @@ void Town::check(const People& wanted, Transaction& t) {
     std::vector<std::pair<std::int32_t, std::int32_t>> found;
     const std::vector<Value> low{city_of(city), Value::int32(20)};
     const std::vector<Value> high{city_of(city), Value::int32(60)};
-    must(t.range({table, 3}, {low, true}, {high, false}, [&](const Row& row) {
+    must(t.rows({table, 3}, {low, true}, {high, false}, [&](const Row& row) {
       found.emplace_back(row.get_unchecked<std::int32_t>(kPersonCode),
                          row.get_unchecked<std::int32_t>(kPerson));
       return true;
@@ -466,10 +466,10 @@ TEST_CASE("damaged entries of a run give no wrong result, and an audit finds the
     town.database.reopen();
     Transaction t = must(town.database->begin(AccessMode::kReadWrite));
     for (std::int32_t id = 0; id < 1000; ++id) {
-      const auto row = t.find({town.table, 0}, {Value::int32(id)});
+      const auto row = t.get({town.table, 0}, {Value::int32(id)});
       if (row.ok()) CHECK(row->get_unchecked<std::int32_t>(kPerson) == id);
     }
-    must(t.range({town.table, 3}, {}, {}, [](const Row&) { return true; }));
+    must(t.rows({town.table, 3}, {}, {}, [](const Row&) { return true; }));
     t.abort();
     CHECK(town.database->verify({}).code() == StatusCode::kCorrupt);
   }

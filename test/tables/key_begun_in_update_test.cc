@@ -36,7 +36,7 @@ constexpr ColumnId kText{3};
 
 struct Notes {
   // No background thread flushes.
-  MemoryDatabase database{std::size_t{32} << 20, test_index_mode(), std::chrono::hours(1)};
+  MemoryDatabase database{std::size_t{32} << 20, test_index_place(), std::chrono::hours(1)};
   TableId id;
   KeySchema by_value;
 
@@ -59,7 +59,7 @@ struct Notes {
   /// So long that each new one is appended to the column's texts with a fence.
   static std::string text(char letter) { return std::string(3000, letter); }
   Status change(Transaction& t, std::int64_t row, ColumnId column, const Value& value) const {
-    const RowId found = must(t.find({id, 0}, {Value::int64(row)})).id();
+    const RowId found = must(t.get({id, 0}, {Value::int64(row)})).id();
     return t.update(id, found, {{column, value}}).status();
   }
   /// Enters rows, as add_key does when no earlier transaction is open.

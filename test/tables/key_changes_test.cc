@@ -56,18 +56,18 @@ struct Registry {
     must(t.commit());
   }
   RowId find(Transaction& t, std::int64_t id) {
-    return must(t.find({table, 0}, {Value::int64(id)})).id();
+    return must(t.get({table, 0}, {Value::int64(id)})).id();
   }
   /// The id of a mail address, by the unique key on it.
   std::int64_t id_of(Transaction& t, KeyId key, const std::string& mail) {
-    const Result<Row> found = t.find(key, {Value::string(mail)});
+    const Result<Row> found = t.get(key, {Value::string(mail)});
     return found.ok() ? found->get_unchecked<std::int64_t>(ColumnId(0)) : -1;
   }
   /// Number of rows with at least this age, by the ordered key on it.
   std::size_t count_from(Transaction& t, KeyId key, std::int32_t age) {
     std::size_t count = 0;
     const Value lower = Value::int32(age);
-    must(t.range(key, {std::span(&lower, 1), true}, {}, [&](const Row&) {
+    must(t.rows(key, {std::span(&lower, 1), true}, {}, [&](const Row&) {
       ++count;
       return true;
     }));
@@ -106,7 +106,7 @@ TEST_CASE("an added unique key finds every row, and refuses duplicates", "[engin
     CHECK(people.id_of(after, key, "moved" + std::to_string(moved)) == moved);
     CHECK(people.id_of(after, key, mail_of(200 + opened)) == -1);
     after.abort();
-    must(people.database->verify());
+    must(people.database->check());
     people.database.reopen();
     must(people.database->finish_opening());
     CHECK(must(people.database->schema(people.table)).keys[2].unique);
@@ -123,7 +123,7 @@ TEST_CASE("an added ordered key walks every row", "[engine]") {
     CHECK(people.count_from(t, key, 49) == kPeople / 50);
     if (opened == 0) must(t.remove(people.table, people.find(t, 1)));
     must(t.commit());
-    must(people.database->verify());
+    must(people.database->check());
     people.database.reopen();
   }
 }
@@ -146,17 +146,17 @@ TEST_CASE("duplicate rows prevent a unique key, which then leaves nothing behind
   CHECK(must(people.database->schema(people.table)).keys.size() == 2);
   CHECK(people.database->find_key(people.table, "by_mail").code() == StatusCode::kNotFound);
   Transaction t = people.begin();
-  CHECK(t.find({people.table, 2}, {Value::string("x")}).code() == StatusCode::kInvalidArgument);
+  CHECK(t.get({people.table, 2}, {Value::string("x")}).code() == StatusCode::kInvalidArgument);
   must(t.insert(people.table, {Value::int64(-1), Value::string(std::string_view(mail_of(30))),
                                Value::null(), Value::int64(1)}));
   must(t.remove(people.table, people.find(t, 30)));
   must(t.remove(people.table, people.find(t, 2500)));
   must(t.commit());
   must(people.database->add_key(people.table, by_mail));
-  must(people.database->verify());
+  must(people.database->check());
   // NULL may repeat.
   must(people.database->add_key(people.table, key_of("by_age", {"age", "id"}, true, true)));
-  must(people.database->verify());
+  must(people.database->check());
 }
 
 TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
@@ -173,14 +173,14 @@ TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
     CHECK(said(people.database->drop_key(by_code)) == "table people: no key 1");
     CHECK(people.database->rename_key(by_code, "x").code() == StatusCode::kNotFound);
     Transaction t = people.begin();
-    CHECK(said(t.find(by_code, {Value::int64(-5)}).status()) == "table people: no key 1");
+    CHECK(said(t.get(by_code, {Value::int64(-5)}).status()) == "table people: no key 1");
     CHECK(people.id_of(t, by_mail, mail_of(5)) == 5);
     // Rows that it forbade are allowed.
     must(t.insert(people.table, {Value::int64(10000 + opened),
                                  Value::string(std::string_view("x" + std::to_string(opened))),
                                  Value::null(), Value::int64(-5)}));
     must(t.commit());
-    must(people.database->verify());
+    must(people.database->check());
     people.database.reopen();
   }
   // Another key with other columns takes its place.
@@ -192,7 +192,7 @@ TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
     CHECK(people.count_from(t, by_age, 49) == kPeople / 50);
     CHECK(people.id_of(t, by_mail, mail_of(5)) == 5);
     t.abort();
-    must(people.database->verify());
+    must(people.database->check());
     people.database.reopen();
   }
   const std::string path = people.database.options.path;
@@ -234,7 +234,7 @@ TEST_CASE("an impossible key is refused before any work", "[engine]") {
   refused(key_of("x", {"age"}, false), "table people, key x: 16 keys, at most 16");
   must(people.database->drop_key({people.table, 9}));
   CHECK(must(people.database->add_key(people.table, key_of("x", {"age"}, false))).index == 9);
-  must(people.database->verify());
+  must(people.database->check());
 }
 
 TEST_CASE("open transactions go on when a key is dropped, and no other key takes its place",
@@ -261,11 +261,11 @@ TEST_CASE("open transactions go on when a key is dropped, and no other key takes
   must(commits.commit());
   aborts.abort();
   CHECK(serializable.commit().code() == StatusCode::kConflict);
-  must(people.database->verify());
+  must(people.database->check());
   CHECK(people.database->add_key(people.table, key_of("again", {"mail"}, true)).code() ==
         StatusCode::kConstraintViolated);
   people.insert(100, 200);
-  must(people.database->verify());
+  must(people.database->check());
 }
 
 TEST_CASE("rows with one key that are in flight are checked again", "[engine]") {
@@ -276,7 +276,7 @@ TEST_CASE("rows with one key that are in flight are checked again", "[engine]") 
   engine::Table& table = *database->table(id);
   const auto begin = [&] { return must(database->begin(AccessMode::kReadWrite)); };
   const auto change = [&](Transaction& t, std::int64_t row, std::int64_t value) {
-    const RowId found = must(t.find({id, 0}, {Value::int64(row)})).id();
+    const RowId found = must(t.get({id, 0}, {Value::int64(row)})).id();
     must(t.update(id, found, {{ColumnId(1), Value::int64(value)}}));
   };
   {
@@ -320,7 +320,7 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
   engine::Table& table = *database->table(id);
   const auto begin = [&] { return must(database->begin(AccessMode::kReadWrite)); };
   const auto change = [&](Transaction& t, std::int64_t note) {
-    const RowId found = must(t.find({id, 0}, {Value::int64(1)})).id();
+    const RowId found = must(t.get({id, 0}, {Value::int64(1)})).id();
     must(t.update(id, found, {{ColumnId(2), Value::int64(note)}}));
   };
   {
@@ -359,7 +359,7 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
   must(table.table_columns().finish_key(1, std::move(next)));
   must(database->verify({}));
   Transaction after = begin();
-  CHECK(must(after.find({id, 1}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId(0)) == 1);
+  CHECK(must(after.get({id, 1}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId(0)) == 1);
   change(after, 4);
   must(after.commit());
   must(database->verify({}));
@@ -377,7 +377,7 @@ TEST_CASE("an added key that is not unique is always ordered", "[engine]") {
     Transaction t = registry.begin();
     CHECK(registry.count_from(t, key, 49) == kPeople / 50);
     t.abort();
-    must(registry.database->verify());
+    must(registry.database->check());
     registry.database.reopen();
   }
 }
@@ -398,12 +398,12 @@ TEST_CASE("keys are added to rows of main, and dropped, beside index runs", "[en
     Transaction t = people.begin();
     for (std::int64_t id = 3; id < kPeople + 100; id += 11) {
       CHECK(people.id_of(t, by_mail, mail_of(id)) == id);
-      CHECK(must(t.find({people.table, 0}, {Value::int64(id)}))
+      CHECK(must(t.get({people.table, 0}, {Value::int64(id)}))
                 .get_unchecked<std::int64_t>(ColumnId(3)) == -id);
     }
     CHECK(people.count_from(t, by_age, 49) == from_49);
     t.abort();
-    must(people.database->verify());
+    must(people.database->check());
   };
   check(kPeople / 50 + 2);
   people.database.reopen();  // runs have the first keys, not these

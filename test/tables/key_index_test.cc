@@ -96,7 +96,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
         for (std::size_t k = 0; k < bs.size(); ++k)  // in some other order
           must(t.insert(table, {as[as.size() - 1 - i], bs[(k + i) % bs.size()]}));
       std::vector<std::pair<Value, Value>> found;
-      must(t.find_all({table, 0}, {}, [&](const Row& row) {
+      must(t.rows({table, 0}, {}, [&](const Row& row) {
         found.emplace_back(row.get_unchecked(ColumnId{0}), row.get_unchecked(ColumnId{1}));
         return true;
       }));
@@ -111,7 +111,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
       // Every prefix finds all its rows.
       for (const Value& a : as) {
         std::size_t rows = 0;
-        must(t.find_all({table, 0}, {a}, [&](const Row& row) {
+        must(t.rows({table, 0}, {a}, [&](const Row& row) {
           rows += compare_values(row.get_unchecked(ColumnId{0}), a) == 0 ? 1 : 0;
           return true;
         }));
@@ -131,7 +131,7 @@ TEST_CASE("bounds include or exclude values equal to them", "[engine]") {
   const auto count = [&](std::vector<Value> low, bool low_in, std::vector<Value> high,
                          bool high_in) {
     std::size_t rows = 0;
-    must(t.range({table, 0}, {low, low_in}, {high, high_in}, [&](const Row&) {
+    must(t.rows({table, 0}, {low, low_in}, {high, high_in}, [&](const Row&) {
       ++rows;
       return true;
     }));
@@ -149,7 +149,7 @@ TEST_CASE("bounds include or exclude values equal to them", "[engine]") {
   CHECK(count({}, true, {v(0), v(0)}, true) == 1);
   CHECK(count({Value::null()}, true, {v(0)}, false) == 0);
   std::size_t visits = 0;
-  must(t.range({table, 0}, {}, {}, [&](const Row&) { return ++visits < 7; }));
+  must(t.rows({table, 0}, {}, {}, [&](const Row&) { return ++visits < 7; }));
   CHECK(visits == 7);
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 /// Streets whose names agree in all bytes that a prefix has room for.
 struct Streets {
-  explicit Streets(IndexMode mode = test_index_mode()) : database(std::size_t{16} << 20, mode) {
+  explicit Streets(IndexPlace mode = test_index_place()) : database(std::size_t{16} << 20, mode) {
     TableSchema schema("streets");
     schema.column("name", Type::kString).not_null();
     table = must(database->create_table(schema.unique_key("by_name", {"name"}).ordered()));
@@ -45,7 +45,7 @@ struct Streets {
   Names walk(const KeyBound& lower, const KeyBound& upper) {
     Names found;
     Transaction t = must(database->begin(AccessMode::kReadOnly));
-    must(t.range({table, 0}, lower, upper, [&](const Row& row) {
+    must(t.rows({table, 0}, lower, upper, [&](const Row& row) {
       found.emplace_back(row.get_unchecked<std::string_view>(ColumnId(0)));
       return true;
     }));
@@ -71,7 +71,7 @@ struct Streets {
 }  // namespace
 
 TEST_CASE("keys that agree in all bytes of their prefixes are walked in their order", "[engine]") {
-  Streets streets(GENERATE(IndexMode::kHint, IndexMode::kRebuild));
+  Streets streets(GENERATE(IndexPlace::kPool, IndexPlace::kDram));
   streets.insert(0);
   streets.check();
   streets.database.reopen();
@@ -100,16 +100,16 @@ TEST_CASE("a look-up of NULL finds no 0 in a key column that is never NULL", "[e
     ++rows;
     return true;
   };
-  must(t.find_all({table, 0}, {Value::int32(7), Value::null()}, count));
+  must(t.rows({table, 0}, {Value::int32(7), Value::null()}, count));
   CHECK(rows == 0);
-  CHECK(t.find({table, 0}, {Value::int32(7), Value::null()}).code() == StatusCode::kNotFound);
-  must(t.find_all({table, 0}, {Value::int32(7), Value::int32(0)}, count));
+  CHECK(t.get({table, 0}, {Value::int32(7), Value::null()}).code() == StatusCode::kNotFound);
+  must(t.rows({table, 0}, {Value::int32(7), Value::int32(0)}, count));
   CHECK(rows == 1);
 }
 
 TEST_CASE("an old snapshot finds a row once whose key changed behind its hashed columns",
           "[engine]") {
-  MemoryDatabase database(std::size_t{16} << 20, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
+  MemoryDatabase database(std::size_t{16} << 20, GENERATE(IndexPlace::kPool, IndexPlace::kDram));
   TableSchema schema("t");
   schema.column("a", Type::kInt32).column("b", Type::kInt32);
   const TableId table =
@@ -119,7 +119,7 @@ TEST_CASE("an old snapshot finds a row once whose key changed behind its hashed 
   must(t.commit());
   const auto check = [&](Transaction& reader, int b) {
     std::vector<std::int32_t> found;
-    must(reader.find_all({table, 0}, {Value::int32(7)}, [&](const Row& seen) {
+    must(reader.rows({table, 0}, {Value::int32(7)}, [&](const Row& seen) {
       found.push_back(seen.get_unchecked<std::int32_t>(ColumnId(1)));
       return true;
     }));

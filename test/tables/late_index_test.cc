@@ -41,7 +41,7 @@ struct LateTable {
   MemoryDatabase database;
   TableId table;
 
-  explicit LateTable(bool is_keyed, IndexMode mode = IndexMode::kRebuild)
+  explicit LateTable(bool is_keyed, IndexPlace mode = IndexPlace::kDram)
       : database(std::size_t{96} << 20, mode) {
     database.options.sweeps_in_background = false;
     table = must(database->create_table(late_schema(is_keyed)));
@@ -81,8 +81,8 @@ TEST_CASE("opening leaves the indexes of large tables, and reads are right witho
   CHECK(late.count_named(Value::string("the name of nobody")) == 0);
   {
     Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-    CHECK(must(t.read(late.table, RowId(17))).get_unchecked(ColumnId(0)) == Value::int64(17));
-    CHECK(must(t.read(late.table, RowId(13))).get_unchecked(ColumnId(1)).is_null());
+    CHECK(must(t.get(late.table, RowId(17))).get_unchecked(ColumnId(0)) == Value::int64(17));
+    CHECK(must(t.get(late.table, RowId(13))).get_unchecked(ColumnId(1)).is_null());
   }
   CHECK(late.left() == left);
   must(late.database->finish_opening());
@@ -147,21 +147,21 @@ TEST_CASE("a look-up makes the key indexes, and they are right", "[engine]") {
   {
     Transaction t = must(late.database->begin(AccessMode::kReadWrite));
     for (std::int64_t id = 0; id < kRows; id += 3)
-      must(t.remove(late.table, must(t.find({late.table, 0}, {Value::int64(id)})).id()));
+      must(t.remove(late.table, must(t.get({late.table, 0}, {Value::int64(id)})).id()));
     must(t.commit());
   }
   late.database.reopen();
   const std::uint64_t left = late.left();
   Transaction t = must(late.database->begin(AccessMode::kReadWrite));
   SECTION("a look-up") {
-    CHECK(t.find({late.table, 0}, {Value::int64(3)}).code() == StatusCode::kNotFound);
-    CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+    CHECK(t.get({late.table, 0}, {Value::int64(3)}).code() == StatusCode::kNotFound);
+    CHECK(must(t.get({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
           Value::int64(4));
   }
   SECTION("a range") {
     std::size_t found = 0;
     const std::vector<Value> five = {Value::int32(5)};
-    must(t.range({late.table, 1}, {five, true}, {five, true}, [&](const Row&) {
+    must(t.rows({late.table, 1}, {five, true}, {five, true}, [&](const Row&) {
       ++found;
       return true;
     }));
@@ -191,18 +191,18 @@ TEST_CASE("a key is taken although nothing was looked up yet", "[engine]") {
 }
 
 TEST_CASE("with hints opening leaves only ordered keys", "[engine]") {
-  LateTable late(true, IndexMode::kHint);
+  LateTable late(true, IndexPlace::kPool);
   late.database.reopen();
   const std::uint64_t left = late.left();
   CHECK(left >= kRows);
   CHECK(left < 2 * kRows);
   Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+  CHECK(must(t.get({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
         Value::int64(4));
   CHECK(late.left() == left);
   std::size_t found = 0;
   const std::vector<Value> five = {Value::int32(5)};
-  must(t.find_all({late.table, 1}, five, [&](const Row&) {
+  must(t.rows({late.table, 1}, five, [&](const Row&) {
     ++found;
     return true;
   }));
@@ -224,7 +224,7 @@ Ranged range_of(LateTable& late, Transaction& t, std::int32_t low, std::int32_t 
   Ranged ranged;
   const std::vector<Value> lower = {Value::int32(low)};
   const std::vector<Value> upper = {Value::int32(high)};
-  must(t.range({late.table, 1}, {lower, true}, {upper, false}, [&](const Row& row) {
+  must(t.rows({late.table, 1}, {lower, true}, {upper, false}, [&](const Row& row) {
     ranged.counts.push_back(static_cast<std::int32_t>(row.get_unchecked(ColumnId(2)).raw()));
     ranged.ids.push_back(row.get_unchecked(ColumnId(0)).raw());
     return true;
@@ -242,13 +242,13 @@ std::size_t rows_with(std::int32_t low, std::int32_t high, std::int64_t first = 
 }
 
 RowId row_of(LateTable& late, Transaction& t, std::int64_t id) {
-  return must(t.find({late.table, 0}, {Value::int64(id)})).id();
+  return must(t.get({late.table, 0}, {Value::int64(id)})).id();
 }
 
 }  // namespace
 
 TEST_CASE("ranges and writes are right before ordered indexes are made", "[engine]") {
-  LateTable late(true, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
+  LateTable late(true, GENERATE(IndexPlace::kPool, IndexPlace::kDram));
   late.database.reopen();
   late.rows().index_build().set_builds_later(true);
   Transaction before = must(late.database->begin(AccessMode::kReadOnly));
@@ -282,7 +282,7 @@ TEST_CASE("ranges and writes are right before ordered indexes are made", "[engin
 }
 
 TEST_CASE("serializable: a range read before its index was made is read again", "[engine]") {
-  LateTable late(true, IndexMode::kHint);
+  LateTable late(true, IndexPlace::kPool);
   late.database.reopen();
   late.rows().index_build().set_builds_later(true);
   std::string name;
@@ -303,7 +303,7 @@ TEST_CASE("serializable: a range read before its index was made is read again", 
 }
 
 TEST_CASE("a range covers runs of main and rows of a key without its index", "[engine]") {
-  LateTable late(true, IndexMode::kHint);
+  LateTable late(true, IndexPlace::kPool);
   must(late.database->merge(late.table, {}));
   late.insert(kRows, 2 * kRows);
   late.database.reopen();
@@ -313,7 +313,7 @@ TEST_CASE("a range covers runs of main and rows of a key without its index", "[e
   for (std::int64_t id = 0; id < 2 * kRows; ++id) expected += id % 7 >= 2 && id % 7 < 5 ? 1 : 0;
   CHECK(range_of(late, t, 2, 5).ids.size() == expected);
   std::size_t seen = 0;
-  must(t.range({late.table, 1}, {{}, true}, {{}, true}, [&](const Row&) { return ++seen < 10; }));
+  must(t.rows({late.table, 1}, {{}, true}, {{}, true}, [&](const Row&) { return ++seen < 10; }));
   CHECK(seen == 10);
   CHECK(late.left() != 0);
   t.abort();
@@ -325,7 +325,7 @@ TEST_CASE("a merge makes the key indexes that it needs entries from", "[engine]"
   late.database.reopen();
   must(late.database->merge(late.table, {}));
   Transaction t = must(late.database->begin(AccessMode::kReadOnly));
-  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
+  CHECK(must(t.get({late.table, 0}, {Value::int64(4)})).get_unchecked(ColumnId(0)) ==
         Value::int64(4));
   t.abort();
   must(late.database->verify({}));
@@ -345,7 +345,7 @@ TEST_CASE("a table is dropped, and a database closed, before its indexes are mad
 }
 
 TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engine]") {
-  LateTable late(true, IndexMode::kHint);
+  LateTable late(true, IndexPlace::kPool);
   for (int attempt = 0; attempt < 40; ++attempt) {
     late.database.reopen();
     engine::Table& table = late.rows();

@@ -26,7 +26,7 @@ struct Hotel {
   KeyId by_name;
   KeyId by_room;
 
-  explicit Hotel(bool holds_directly = false) : database(kHotelBytes, IndexMode::kRebuild) {
+  explicit Hotel(bool holds_directly = false) : database(kHotelBytes, IndexPlace::kDram) {
     database.options.sweeps_in_background = false;
     TableSchema schema("guests");
     schema.column("number", Type::kInt64).column("name", Type::kString);
@@ -80,11 +80,11 @@ struct Hotel {
 std::vector<Value> number(std::int64_t n) { return {Value::int64(n)}; }
 
 RowId guest_row(Hotel& hotel, Transaction& t, std::int64_t n) {
-  return must(t.find(hotel.by_number, number(n))).id();
+  return must(t.get(hotel.by_number, number(n))).id();
 }
 
 bool is_there(Hotel& hotel, Transaction& t, std::int64_t n) {
-  const Result<Row> found = t.find(hotel.by_number, number(n));
+  const Result<Row> found = t.get(hotel.by_number, number(n));
   if (!found.ok()) CHECK(found.code() == StatusCode::kNotFound);
   if (found.ok()) CHECK(found->get_unchecked(ColumnId(0)) == Value::int64(n));
   return found.ok();
@@ -93,7 +93,7 @@ bool is_there(Hotel& hotel, Transaction& t, std::int64_t n) {
 std::vector<std::int64_t> guests_of(Hotel& hotel, Transaction& t, std::int32_t house) {
   std::vector<std::int64_t> guests;
   const std::vector<Value> wanted = {Value::int32(house)};
-  must(t.find_all(hotel.by_room, wanted, [&](const Row& row) {
+  must(t.rows(hotel.by_room, wanted, [&](const Row& row) {
     guests.push_back(row.get_unchecked(ColumnId(0)).raw());
     return true;
   }));
@@ -112,13 +112,13 @@ TEST_CASE("a key is looked up before its index is made", "[engine]") {
     const std::string name = Hotel::name_of(id);
     if (id % 10 == 3) continue;
     const std::vector<Value> wanted = {Value::string(name)};
-    CHECK(must(t.find(hotel.by_name, wanted)).get_unchecked(ColumnId(0)) == Value::int64(id));
+    CHECK(must(t.get(hotel.by_name, wanted)).get_unchecked(ColumnId(0)) == Value::int64(id));
   }
   CHECK_FALSE(is_there(hotel, t, kGuests));
   CHECK_FALSE(is_there(hotel, t, -1));
   CHECK_FALSE(is_there(hotel, t, std::int64_t{1} << 40));
   const std::vector<Value> stranger = {Value::string("the guest of number X")};
-  CHECK(t.find(hotel.by_name, stranger).code() == StatusCode::kNotFound);
+  CHECK(t.get(hotel.by_name, stranger).code() == StatusCode::kNotFound);
   CHECK(guests_of(hotel, t, 1000) == std::vector<std::int64_t>{4000, 4001, 4002, 4003});
   CHECK(guests_of(hotel, t, kGuests).empty());
   CHECK_FALSE(hotel.is_made());
@@ -150,7 +150,7 @@ TEST_CASE("rows written before a key's index is made are found", "[engine]") {
     must(t.commit());
   }
   const auto check_before = [&] {
-    CHECK(must(before.find(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) ==
+    CHECK(must(before.get(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) ==
           Value::int32(0));
     CHECK(is_there(hotel, before, 11));
     CHECK(is_there(hotel, before, 12));
@@ -162,7 +162,7 @@ TEST_CASE("rows written before a key's index is made are found", "[engine]") {
   };
   const auto check_after = [&] {
     Transaction t = hotel.begin();
-    CHECK(must(t.find(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) == Value::int32(2));
+    CHECK(must(t.get(hotel.by_number, number(10))).get_unchecked(ColumnId(4)) == Value::int32(2));
     CHECK_FALSE(is_there(hotel, t, 11));
     CHECK_FALSE(is_there(hotel, t, 12));
     CHECK(is_there(hotel, t, 14));
@@ -211,15 +211,14 @@ TEST_CASE("keys stay unique before their index is made", "[engine]") {
   nine[4] = Value::int32(9);
   CHECK(must(t.upsert(hotel.by_number, nine)).inserted == false);
   CHECK(must(t.upsert(hotel.by_number, Hotel::guest(kGuests, name))).inserted);
-  CHECK(must(t.find_for_update(hotel.by_number, number(15))).get_unchecked(ColumnId(0)).raw() ==
-        15);
+  CHECK(must(t.lock(hotel.by_number, number(15))).get_unchecked(ColumnId(0)).raw() == 15);
   must(t.commit());
   CHECK_FALSE(hotel.is_made());
   const auto check = [&] {
     Transaction reader = hotel.begin();
-    CHECK(must(reader.find(hotel.by_number, number(9))).get_unchecked(ColumnId(4)) ==
+    CHECK(must(reader.get(hotel.by_number, number(9))).get_unchecked(ColumnId(4)) ==
           Value::int32(9));
-    CHECK(must(reader.find(hotel.by_number, number(7))).get_unchecked(ColumnId(3)) ==
+    CHECK(must(reader.get(hotel.by_number, number(7))).get_unchecked(ColumnId(3)) ==
           Value::int32(0));
     CHECK(is_there(hotel, reader, 60'000));
     CHECK_FALSE(is_there(hotel, reader, 8));
@@ -290,7 +289,7 @@ TEST_CASE("writes before a key's index is made can be undone", "[engine]") {
   }
   const auto check = [&] {
     Transaction reader = hotel.begin();
-    CHECK(must(reader.find(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
+    CHECK(must(reader.get(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
           Value::int32(0));
     CHECK(is_there(hotel, reader, 21));
     CHECK_FALSE(is_there(hotel, reader, 40'021));
@@ -306,7 +305,7 @@ TEST_CASE("writes before a key's index is made can be undone", "[engine]") {
   }
   hotel.make();
   Transaction reader = hotel.begin();
-  CHECK(must(reader.find(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
+  CHECK(must(reader.get(hotel.by_number, number(20))).get_unchecked(ColumnId(4)) ==
         Value::int32(5));
   CHECK_FALSE(is_there(hotel, reader, 21));
   reader.abort();
@@ -357,7 +356,7 @@ TEST_CASE("a crash before a key's index is made leaves what was committed", "[en
   for (const bool is_made : {false, true}) {
     if (is_made) must(crashed->finish_opening());
     Transaction t = must(crashed->begin(AccessMode::kReadWrite));
-    CHECK(must(t.find(hotel.by_number, number(30))).get_unchecked(ColumnId(4)) == Value::int32(1));
+    CHECK(must(t.get(hotel.by_number, number(30))).get_unchecked(ColumnId(4)) == Value::int32(1));
     CHECK_FALSE(is_there(hotel, t, 31));
     CHECK_FALSE(is_there(hotel, t, 32));
     CHECK(is_there(hotel, t, 40'032));

@@ -79,7 +79,7 @@ TEST_CASE("a column that would make rows too large stays as it is, and the table
       if (round == 0) {
         must(t.insert(table, row));
       } else {
-        const Row there = must(t.find({table, 0}, {Value::int64(n)}));
+        const Row there = must(t.get({table, 0}, {Value::int64(n)}));
         std::vector<ColumnValue> changes;
         for (std::uint16_t i = 249; i < 254; ++i) changes.push_back({ColumnId(i), row[i]});
         must(t.update(table, there.id(), changes));
@@ -102,7 +102,7 @@ TEST_CASE("a column does not begin anew without room for its texts twice", "[eng
     const std::string text =
         std::string(1000, 't') + std::to_string(n) + "." + std::to_string(round);
     if (round == 0) return t.insert(table, {Value::int64(n), Value::string(text)}).status();
-    const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+    const Row row = must(t.get({table, 0}, {Value::int64(n)}));
     return t.update(table, row.id(), {{ColumnId(1), Value::string(text)}}).status();
   };
   for (int round = 0; round < 2; ++round)
@@ -137,7 +137,7 @@ TEST_CASE("a column begins anew once its texts have room twice", "[engine]") {
         if (is_new) {
           must(t.insert(to, {Value::int64(n), Value::string(text)}));
         } else {
-          const Row row = must(t.find({to, 0}, {Value::int64(n)}));
+          const Row row = must(t.get({to, 0}, {Value::int64(n)}));
           must(t.update(to, row.id(), {{ColumnId(1), Value::string(text)}}));
         }
       }
@@ -204,7 +204,7 @@ TEST_CASE("rows that lack a column have its constant, however often it begins an
         for (std::int64_t n = 300; n < 400; ++n) {
           const std::string text =
               std::string(400, 't') + std::to_string(n) + "." + std::to_string(round);
-          const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+          const Row row = must(t.get({table, 0}, {Value::int64(n)}));
           must(t.update(table, row.id(), {{ColumnId(1), Value::string(text)}}));
         }
         must(t.commit());
@@ -216,8 +216,8 @@ TEST_CASE("rows that lack a column have its constant, however often it begins an
   const auto check = [&] {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (std::int64_t n = 0; n < 300; ++n)
-      REQUIRE(must(t.find({table, 0}, {Value::int64(n)}))
-                  .get_unchecked<std::string_view>(ColumnId(1)) == constant);
+      REQUIRE(must(t.get({table, 0}, {n})).get_unchecked<std::string_view>(ColumnId(1)) ==
+              constant);
     CHECK(must(query::Query::table("notes")
                    .where(query::col("note") == constant)
                    .select({"id"})
@@ -248,7 +248,7 @@ TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
         if (round == 0 && i == 0) {
           must(t.insert(table, {Value::int64(n), Value::string(text)}));
         } else {
-          const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+          const Row row = must(t.get({table, 0}, {Value::int64(n)}));
           must(t.update(table, row.id(), {{ColumnId(1), Value::string(text)}}));
         }
       }

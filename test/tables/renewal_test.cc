@@ -71,7 +71,7 @@ struct Notes {
     Transaction t = must(database->begin());
     for (std::int64_t n = 0; n < kRenewedRows; ++n) {
       const std::string of_row = tag(n);
-      const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(n)}));
       must(t.update(table, row.id(),
                     {{kBody, body(n)}, {kTag, Value::string(of_row)}, {kNoteAmount, amount(n)}}));
     }
@@ -83,7 +83,7 @@ struct Notes {
     Transaction t = must(database->begin());
     for (std::int64_t n = 0; n < rows; ++n) {
       const std::string of_row = text(n);
-      const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(n)}));
       if (n % 7 != 0) must(t.update(table, row.id(), {{kBody, Value::string(of_row)}}));
     }
     must(t.commit());
@@ -105,7 +105,7 @@ struct Notes {
                                  .run(t));
     CHECK(tagged.row_count() == kRenewedRows / 50);
     std::size_t in_order = 0;
-    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+    must(t.rows({table, 1}, {}, {}, [&](const Row& row) {
       in_order += row.get_unchecked<std::string_view>(kTag) ==
                           tag(row.get_unchecked<std::int64_t>(ColumnId(0)))
                       ? 1
@@ -117,7 +117,7 @@ struct Notes {
   void check_in(const Transaction& t, int of_round) {
     const int now = std::exchange(round, of_round);
     for (std::int64_t n = 0; n < kRenewedRows; ++n) {
-      const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(n)}));
       CHECK(row.is_null_unchecked(kBody) == (n % 7 == 0));
       if (n % 7 != 0) CHECK(row.get_unchecked<std::string_view>(kBody) == text(n));
       CHECK(row.get_unchecked<std::string_view>(kTag) == tag(n));
@@ -202,7 +202,7 @@ TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back"
   const auto check = [&](std::int64_t end) {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (std::int64_t i = 0; i < end; i += 13) {
-      const Row row = must(t.find({table, 0}, {Value::int64(i)}));
+      const Row row = must(t.get({table, 0}, {Value::int64(i)}));
       CHECK(row.is_null_unchecked(ColumnId(1)) == (i % 10 == 0));
       CHECK((i % 10 == 0 || row.get_unchecked<std::int32_t>(ColumnId(1)) == -3 * i));
       CHECK(row.get_unchecked<std::int64_t>(ColumnId(2)) == i << 33);
@@ -280,7 +280,7 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
     reader.emplace(must(notes.database->begin(AccessMode::kReadOnly)));
     for (std::int64_t n = 1; n < 7; ++n)
       for (const ColumnId column : {kBody, kTag})
-        seen.push_back(must(reader->find({notes.table, 0}, {Value::int64(n)}))
+        seen.push_back(must(reader->get({notes.table, 0}, {Value::int64(n)}))
                            .get_unchecked<std::string_view>(column));
     return true;
   };
@@ -320,7 +320,7 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
   const auto code = [](std::int64_t n) { return std::string(60, 'c') + std::to_string(n); };
   const auto remove_parent = [&](Transaction& t, std::int64_t n) {
     const std::string of_row = code(n);
-    must(t.remove(parent, must(t.find({parent, 0}, {Value::string(of_row)})).id()));
+    must(t.remove(parent, must(t.get({parent, 0}, {Value::string(of_row)})).id()));
   };
   for (std::int64_t n = 0; n < 1000; ++n) {
     Transaction t = must(database->begin());
@@ -340,8 +340,8 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
             .status()
             .code() == StatusCode::kConstraintViolated);
   remove_parent(t, 950);
-  CHECK(t.find({child, 0}, {Value::int64(950)}).status().code() == StatusCode::kNotFound);
-  must(t.find({child, 0}, {Value::int64(951)}).status());
+  CHECK(t.get({child, 0}, {Value::int64(950)}).status().code() == StatusCode::kNotFound);
+  must(t.get({child, 0}, {Value::int64(951)}).status());
   must(t.insert(child, {Value::int64(5001), Value::string(std::string_view(code(951)))}).status());
   must(t.commit());
   check_pool_is_whole(database);

@@ -23,7 +23,7 @@ constexpr std::int64_t kCrowd = 20'000;
 
 /// A table with a primary key, larger than opening sweeps at once; no thread sweeps by itself.
 struct Crowd {
-  MemoryDatabase database{std::size_t{48} << 20, IndexMode::kHint};
+  MemoryDatabase database{std::size_t{48} << 20, IndexPlace::kPool};
   TableId table;
 
   Crowd() {
@@ -40,7 +40,7 @@ struct Crowd {
     must(t.commit());
   }
   RowId row_of(Transaction& t, std::int64_t id) {
-    return must(t.find({table, 0}, {Value::int64(id)})).id();
+    return must(t.get({table, 0}, {Value::int64(id)})).id();
   }
   /// Each in a transaction of its own, because garbage collection counts transactions.
   void remove_each(std::int64_t first, std::int64_t end, std::int64_t step) {
@@ -91,7 +91,7 @@ TEST_CASE("opening leaves all rows but the last ones for later", "[engine][recov
 TEST_CASE("opening leaves more rows unswept when there are many tables", "[engine][recovery]") {
   constexpr int kOthers = 63;
   constexpr std::int64_t kRows = 3000;  // of each; less than opening sweeps of a single table
-  MemoryDatabase database{std::size_t{64} << 20, IndexMode::kHint};
+  MemoryDatabase database{std::size_t{64} << 20, IndexPlace::kPool};
   database.options.sweeps_in_background = false;
   const auto add_table = [&](int number) {
     TableSchema schema(fmt::format("t{}", number));
@@ -281,7 +281,7 @@ TEST_CASE("a chunk's tag is accepted only if the chunk is like the one before",
 }
 
 TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[engine]") {
-  MemoryDatabase database(std::size_t{48} << 20, IndexMode::kHint);
+  MemoryDatabase database(std::size_t{48} << 20, IndexPlace::kPool);
   TableSchema schema("damaged");
   schema.column("id", Type::kInt64).column("name", Type::kString).primary_key({"id"});
   const TableId table = must(database->create_table(schema));
@@ -311,9 +311,8 @@ TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[
   database.reopen();
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   const StatusCode of_key = is_key ? StatusCode::kCorrupt : StatusCode::kOk;
-  CHECK(t.find({table, 0}, {Value::int64(1)}).status().code() == of_key);
-  CHECK(t.find_all({table, 0}, {Value::int64(1)}, [](const Row&) { return true; }).code() ==
-        of_key);
+  CHECK(t.get({table, 0}, {Value::int64(1)}).status().code() == of_key);
+  CHECK(t.rows({table, 0}, {Value::int64(1)}, [](const Row&) { return true; }).code() == of_key);
   std::size_t found = 0;
   const std::vector<ColumnId> columns{ColumnId(0)};
   must(t.scan(table, columns, Predicate::equal(ColumnId(1), Value::string("name 77")),

@@ -33,7 +33,7 @@ TEST_CASE("codes of large dictionaries fit into the row", "[engine]") {
   Transaction reader = must(database->begin(AccessMode::kReadOnly));
   std::size_t wrong = 0;
   for (std::int32_t row = 0; row < kRows; ++row) {
-    const Row read = must(reader.read(table, rows[static_cast<std::size_t>(row)]));
+    const Row read = must(reader.get(table, rows[static_cast<std::size_t>(row)]));
     for (std::uint16_t column = 0; column < 4; ++column)
       wrong += read.get_unchecked<std::int32_t>(ColumnId{column}) == row * 4 + column ? 0 : 1;
   }
@@ -63,7 +63,7 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::size_t wrong = 0;
     for (std::int64_t i = 0; i < kRows; ++i) {
-      const auto row = t.read(table, rows[static_cast<std::size_t>(i)]);
+      const auto row = t.get(table, rows[static_cast<std::size_t>(i)]);
       wrong += row.ok() && row->get_unchecked<std::int64_t>(ColumnId{1}) == i * 3 &&
                        row->get_unchecked<std::string_view>(ColumnId{2}) == std::to_string(i % 5) &&
                        row->get_unchecked<std::int64_t>(ColumnId{3}) == number(i)
@@ -93,7 +93,7 @@ TEST_CASE("an update moves a row from a narrow chunk to a wide one", "[engine]")
   const RowId second = must(writer.update(table, first, {{ColumnId{1}, Value::int64(-5)}}));
   CHECK(&database->table(table)->rows().layout(first.value()) !=
         &database->table(table)->rows().layout(second.value()));
-  const Row row = must(writer.find({table, 0}, {Value::int64(1)}));
+  const Row row = must(writer.get({table, 0}, {Value::int64(1)}));
   CHECK(row.id() == second);
   CHECK(row.get_unchecked<std::int64_t>(ColumnId{1}) == -5);
   CHECK(row.get_unchecked<std::string_view>(ColumnId{2}) == "bytes that are not in the cell");
@@ -102,11 +102,10 @@ TEST_CASE("an update moves a row from a narrow chunk to a wide one", "[engine]")
   const RowId fresh =
       must(writer.insert(table, {Value::int64(2), Value::null(), Value::null(), Value::null()}));
   must(writer.update(table, fresh, {{ColumnId{1}, Value::int64(INT64_MIN)}}));
-  CHECK(must(writer.find({table, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(ColumnId{1}) ==
+  CHECK(must(writer.get({table, 0}, {Value::int64(2)})).get_unchecked<std::int64_t>(ColumnId{1}) ==
         INT64_MIN);
   must(writer.commit());
-  CHECK(must(old.find({table, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId{1}) ==
-        5);
+  CHECK(must(old.get({table, 0}, {Value::int64(1)})).get_unchecked<std::int64_t>(ColumnId{1}) == 5);
   old.abort();
   must(database->verify({}));
 }
@@ -120,7 +119,7 @@ TEST_CASE("a row gives its columns one by one, some, or all", "[engine]") {
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   const std::vector<Value> values = {Value::boolean(true), Value::int32(-3),   Value::int64(4),
                                      Value::real(0.5),     Value::string("s"), Value::null()};
-  const Row row = must(t.read(table, must(t.insert(table, values))));
+  const Row row = must(t.get(table, must(t.insert(table, values))));
   CHECK(row.get_unchecked<bool>(ColumnId{0}));
   CHECK(row.get_unchecked<std::int32_t>(ColumnId{1}) == -3);
   CHECK(row.get_unchecked<std::int64_t>(ColumnId{2}) == 4);
@@ -156,7 +155,7 @@ TEST_CASE("another transaction uses a value that an aborted one added", "[engine
   must(t.commit());
   CHECK(must(database->statistics(table)).columns[0].dictionary_entries == 1);
   database.reopen();
-  CHECK(must(must(database->begin(AccessMode::kReadOnly)).read(table, row))
+  CHECK(must(must(database->begin(AccessMode::kReadOnly)).get(table, row))
             .get_unchecked<std::string_view>(ColumnId{0}) == text.as_string());
   must(database->verify({}));
 }

@@ -58,7 +58,7 @@ class Wide {
     const std::vector<Value> row = row_of(id, seeds_[id] + 1);
     std::vector<ColumnValue> changes;
     for (std::uint16_t c = 1; c < kColumns; ++c) changes.push_back({ColumnId(c), row[c]});
-    const Row there = must(t.find({table, 0}, {Value::int32(id)}));
+    const Row there = must(t.get({table, 0}, {Value::int32(id)}));
     must(t.update(table, there.id(), changes));
     must(t.commit());
   }
@@ -84,7 +84,7 @@ class Wide {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::size_t wrong = 0;
     for (std::int32_t id = 0; id < kRows; ++id) {
-      const Row row = must(t.find({table, 0}, {Value::int32(id)}));
+      const Row row = must(t.get({table, 0}, {Value::int32(id)}));
       const std::vector<Value> expected = row_of(id, seeds_[id]);
       for (std::uint16_t c = 0; c < kColumns; ++c)
         wrong += row.get_unchecked(ColumnId(c)) == expected[c] ? 0 : 1;

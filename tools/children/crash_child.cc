@@ -41,7 +41,7 @@ class CrashChild {
     set_stage(bench::Stage::kOpening);
     OpenOptions options = tatp_open_options(
         pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen, plan.users, plan.scm);
-    options.index_mode = plan.index_mode;
+    options.index_place = plan.index_place;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)
       options.merge_policy = policy_of({.is_auto = true, .interval_ms = plan.merge_interval_ms});
@@ -88,7 +88,7 @@ class CrashChild {
     }
     if (task_.verify) {
       set_stage(bench::Stage::kChecking);
-      const Status status = database.verify();
+      const Status status = database.check();
       if (!status.ok()) {
         fmt::print(stderr, "flugs: verify: {}\n", status.to_string());
         good = false;

@@ -16,7 +16,7 @@ namespace flugs::tools {
 struct CrashTask {
   bool populate = false;  ///< creates the pool first
   bool check = false;     ///< audits it against the witness
-  bool verify = false;    ///< Database::verify
+  bool verify = false;    ///< Database::check
   bool report = false;    ///< prints what was found, as JSON
   bool run = false;       ///< TATP until killed
 };

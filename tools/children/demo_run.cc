@@ -127,7 +127,7 @@ Result<CrashRun> prepare_demo(const DemoOptions& options) {
   plan.population.parity = true;
   plan.users = options.users;
   plan.load_threads = default_load_threads();
-  plan.index_mode = options.index_mode;
+  plan.index_place = options.index_place;
   plan.scm = options.scm;
   plan.log_entries = static_cast<std::uint64_t>(
       kWritesPerSecondMax * (options.seconds_before + options.seconds_after + 1));
@@ -151,7 +151,7 @@ bench::Json demo_json(const DemoOptions& options, CrashRun& crash, const DemoFig
   json["seconds_before"] = options.seconds_before;
   json["seconds_after"] = options.seconds_after;
   if (options.program.empty()) {
-    json["index"] = to_string(options.index_mode);
+    json["index"] = to_string(options.index_place);
   } else {
     json["setup"] = status.setup;
   }

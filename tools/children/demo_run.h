@@ -22,7 +22,7 @@ struct DemoOptions {
   double seconds_after = 5;
   std::uint64_t seed = 1;
   bench::ScmModel scm;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::string program;  ///< of another engine (tools/peers); empty: flugs
   bool keep = false;
 };

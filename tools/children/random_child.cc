@@ -33,7 +33,7 @@ int run_child(const std::string& witness_path) {
   if (!file.ok()) return could_not_run(file.status());
   auto& witness = *reinterpret_cast<RandomWitness*>(file->data());
   Result<Database> database =
-      Database::open(random_open_options(witness.pool_path, witness.users, witness.index_mode));
+      Database::open(random_open_options(witness.pool_path, witness.users, witness.index_place));
   if (!database.ok()) return could_not_run(database.status());
   witness.is_running.store(1);
   std::vector<std::thread> users;

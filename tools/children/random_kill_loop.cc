@@ -53,7 +53,7 @@ class RandomKillLoop {
   Status run() {
     {
       Result<Database> database =
-          Database::open(random_open_options(pool_, options_.users, options_.index_mode));
+          Database::open(random_open_options(pool_, options_.users, options_.index_place));
       if (!database.ok()) return std::move(database).status();
       if (Status s = bench::create_random_tables(*database, options_.seed); !s.ok()) return s;
       figures_.medium = database->statistics().medium;
@@ -90,12 +90,12 @@ class RandomKillLoop {
 
   Status audit(std::uint32_t round) {
     Result<Database> database =
-        Database::open(random_open_options(pool_, options_.users, options_.index_mode));
+        Database::open(random_open_options(pool_, options_.users, options_.index_place));
     if (!database.ok()) return std::move(database).status();
     for (std::uint32_t i = 0; i < options_.users; ++i)
       if (Status s = audit_user(*database, i); !s.ok()) return s;
     figures_.pool_bytes = database->statistics().pool_allocated_bytes;
-    return round % kRandomVerifyEvery == 0 ? database->verify() : Status();
+    return round % kRandomVerifyEvery == 0 ? database->check() : Status();
   }
 
   /// Checks that all acknowledged steps are there, and a step in flight completely or not at all.
@@ -150,7 +150,7 @@ bench::Json figures_json(const RandomKillOptions& options, const Figures& figure
   json["acknowledged_steps"] = figures.steps;
   json["completed_in_flight"] = figures.in_flight;
   json["lost_acknowledged"] = figures.lost_acknowledged;
-  json["index"] = to_string(options.index_mode);
+  json["index"] = to_string(options.index_place);
   json["failures"] = figures.failures;
   json["pool_bytes"] = figures.pool_bytes;
   json["machine"] = bench::to_json(environment);
@@ -159,14 +159,14 @@ bench::Json figures_json(const RandomKillOptions& options, const Figures& figure
 
 }  // namespace
 
-OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexMode mode) {
+OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexPlace mode) {
   OpenOptions options;
   options.path = pool;
   options.max_bytes = kPoolBytesMax;
   options.segment_bytes = std::uint64_t{4} << 20;
   options.grow_ahead_bytes = std::uint64_t{4} << 20;
   options.slots_max = users + 2;
-  options.index_mode = mode;
+  options.index_place = mode;
   return options;
 }
 
@@ -188,7 +188,7 @@ int run_random_kill_loop(const RandomKillOptions& options) {
   pool->path().copy(witness.pool_path, sizeof witness.pool_path - 1);
   witness.seed = options.seed;
   witness.users = options.users;
-  witness.index_mode = options.index_mode;
+  witness.index_place = options.index_place;
 
   Figures figures;
   const Status status =

@@ -21,12 +21,12 @@ struct RandomWitness {
   char pool_path[1024];
   std::uint64_t seed;
   std::uint32_t users;
-  IndexMode index_mode;
+  IndexPlace index_place;
   std::atomic<std::uint32_t> is_running;
   User user[kRandomUsersMax];
 };
 
-OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexMode mode);
+OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexPlace mode);
 
 struct RandomKillOptions {
   std::string pool;
@@ -34,7 +34,7 @@ struct RandomKillOptions {
   std::uint32_t users = 0;
   std::uint32_t run_ms_max = 0;
   std::uint64_t seed = 0;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
   std::string json;
 };

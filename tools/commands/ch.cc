@@ -164,7 +164,7 @@ class ChCommand {
     figures.pool_path = pool->path();
     OpenOptions open;
     open.path = pool->path();
-    open.index_mode = options_.query.index_mode;
+    open.index_place = options_.query.index_place;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     Status status = fill(*database, figures);

@@ -111,7 +111,7 @@ void add_demo(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_scm_options(*command, options->scm);
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", *json, "Write the results to this file")->type_name("FILE");
   run_when_chosen(*command, action, [options, json] { return run_command(*options, *json); });

@@ -81,8 +81,8 @@ std::string replay_words(const HistoryOptions& options, const sessions::HistoryP
       "flugs history --isolation {} --workload {} --operations {} --users {} --sessions {} "
       "--tables {} --keys {} --kills {} --merge {} --index {} --clock {} --seed {}{}",
       options.isolation, options.workload, plan.operations, plan.users, plan.sessions, plan.tables,
-      plan.keys, kills, options.merge, to_string(plan.index_mode), to_string(plan.clock), plan.seed,
-      options.broken.empty() ? "" : " --broken-rule " + options.broken);
+      plan.keys, kills, options.merge, to_string(plan.index_place), to_string(plan.clock),
+      plan.seed, options.broken.empty() ? "" : " --broken-rule " + options.broken);
 }
 
 /// One history: made, exported if that was asked for, checked.
@@ -159,7 +159,7 @@ sessions::HistoryPlan plan_to_break(const HistoryOptions& options) {
   plan.workload = options.plan.workload;
   plan.level = options.plan.level;
   plan.merges = options.plan.merges;
-  plan.index_mode = options.plan.index_mode;
+  plan.index_place = options.plan.index_place;
   plan.clock = options.plan.clock;
   return plan;
 }
@@ -201,7 +201,7 @@ bench::Json history_json(const HistoryOptions& options, const HistoryFigures& fi
   json["sessions"] = options.plan.sessions;
   json["tables"] = options.plan.tables;
   json["merge"] = options.merge;
-  json["index"] = to_string(options.plan.index_mode);
+  json["index"] = to_string(options.plan.index_place);
   json["clock"] = to_string(options.plan.clock);
   json["seed"] = options.plan.seed;
   json["batches"] = figures.batches;
@@ -307,7 +307,7 @@ void add_plan_options(CLI::App& command, sessions::HistoryPlan& plan) {
       ->capture_default_str();
   command.add_option("--seed", plan.seed, "Seed of all random choices of the users")
       ->capture_default_str();
-  add_index_option(command, plan.index_mode);
+  add_index_option(command, plan.index_place);
   add_clock_option(command, plan.clock);
 }
 

@@ -23,7 +23,7 @@ namespace flugs::tools {
 
 namespace {
 
-constexpr std::array kModes = {IndexMode::kRebuild, IndexMode::kHint};
+constexpr std::array kModes = {IndexPlace::kDram, IndexPlace::kPool};
 
 struct IndexCostOptions {
   bench::PopulationOptions population;
@@ -107,13 +107,13 @@ class IndexCostCommand {
     return (place + round) % kModes.size();
   }
 
-  Status open(IndexMode mode, std::uint64_t bytes, Side& side) {
+  Status open(IndexPlace mode, std::uint64_t bytes, Side& side) {
     Result<PoolFile> file = PoolFile::choose("", false, bytes);
     if (!file.ok()) return file.status();
     side.file = *std::move(file);
     OpenOptions open = tatp_open_options(side.file.path(), OpenMode::kCreate,
                                          options_.turns.run.users, options_.scm);
-    open.index_mode = mode;
+    open.index_place = mode;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return database.status();
     side.database = *std::move(database);
@@ -173,7 +173,7 @@ class IndexCostCommand {
     for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
       round[mode].run = std::move(results[mode]);
       if (!round[mode].run.failure.ok()) return round[mode].run.failure;
-      if (Status s = sides[mode].database->verify(); !s.ok()) return s;
+      if (Status s = sides[mode].database->check(); !s.ok()) return s;
     }
     return {};
   }
@@ -268,7 +268,7 @@ void print(const IndexCostOptions& options, const std::vector<CostRound>& rounds
       options.turns.run.users == 1 ? "" : "s", to_string(options.turns.run.mix),
       options.turns.turn_ms, options.turns.run.seconds, options.turns.run.ramp_up_seconds,
       rounds.size(), rounds.size() == 1 ? "" : "s");
-  TextTable table({"", "rebuild", "hint", "share", "least", "most"});
+  TextTable table({"", "dram", "pool", "share", "least", "most"});
   const auto median = [&](std::size_t mode, auto&& value) {
     RoundSpread values;
     for (const CostRound& round : rounds) values.of_rounds.push_back(value(round[mode]));
@@ -287,7 +287,7 @@ void print(const IndexCostOptions& options, const std::vector<CostRound>& rounds
         new_values_share(rounds), [&](const ModeRound& mode) {
           return static_cast<double>(options.rows) / mode.new_values_seconds;
         });
-  fmt::print("{}share: hint's of rebuild's in the same round, its median, least and most\n\n",
+  fmt::print("{}share: pool's of dram's in the same round, its median, least and most\n\n",
              table.to_string());
   TextTable details({"", "p50", "p99", "p99.9", "lines/write", "fences/write", "pool", "indexes"});
   for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
@@ -316,7 +316,7 @@ void add_index_cost(CLI::App& app, Action& action) {
   auto options = std::make_shared<IndexCostOptions>();
   CLI::App* command = app.add_subcommand(
       "index-cost",
-      "Compares the cost of indexes in the pool (hint) and in DRAM (rebuild) in normal operation: "
+      "Compares the cost of indexes in the pool and in DRAM in normal operation: "
       "TATP's mix and load, and a load of new values, by turns on the same processors");
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, 10'000'000u))

@@ -118,7 +118,7 @@ void print_head(const Database& database, const Statistics& statistics) {
       "{} in use, {} taken from the medium, can grow to {}; index mode {}: indexes in DRAM {}, in "
       "the pool {}\n\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
-      format_bytes(statistics.pool_reserved_bytes), to_string(statistics.index_mode),
+      format_bytes(statistics.pool_reserved_bytes), to_string(statistics.index_place),
       format_bytes(statistics.dram_index_bytes), format_bytes(statistics.hint_index_bytes));
 }
 
@@ -196,7 +196,7 @@ int run_info(const PoolOptions& options) {
                       {"pool_reserved_bytes", statistics.pool_reserved_bytes},
                       {"pool_bytes", statistics.pool_allocated_bytes},
                       {"pool_used_bytes", statistics.pool_used_bytes},
-                      {"index", to_string(statistics.index_mode)},
+                      {"index", to_string(statistics.index_place)},
                       {"clock", to_string(statistics.clock)},
                       {"dram_index_bytes", statistics.dram_index_bytes},
                       {"hint_index_bytes", statistics.hint_index_bytes}};

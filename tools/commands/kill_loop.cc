@@ -33,7 +33,7 @@ struct KillLoopOptions {
   std::uint32_t run_ms_max = 200;
   std::uint32_t merge_interval_ms = 0;
   std::uint64_t seed = 1;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
   std::string json;
 };
@@ -131,7 +131,7 @@ bench::Json figures_json(const KillLoopOptions& options, CrashRun& crash,
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
   json["merge_interval_ms"] = options.merge_interval_ms;
-  json["index"] = to_string(options.index_mode);
+  json["index"] = to_string(options.index_place);
   json["seed"] = options.seed;
   json["rounds"] = figures.rounds;
   json["killed_opening"] = figures.killed_opening;
@@ -153,7 +153,7 @@ int run_command(const KillLoopOptions& options) {
   plan.population.seed = options.seed;
   plan.population.parity = true;
   plan.users = options.users;
-  plan.index_mode = options.index_mode;
+  plan.index_place = options.index_place;
   plan.merge_interval_ms = options.merge_interval_ms;
   plan.load_threads = default_load_threads();
   plan.log_entries = kWritesPerMsMax * (options.run_ms_max + 2000);
@@ -215,13 +215,13 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   run_when_chosen(*command, action, [options] {
     if (options->workload == "tatp") return run_command(*options);
     return run_random_kill_loop({options->pool, options->rounds, options->users,
-                                 options->run_ms_max, options->seed, options->index_mode,
+                                 options->run_ms_max, options->seed, options->index_place,
                                  options->keep, options->json});
   });
 }

@@ -27,7 +27,7 @@ struct MergeCommandOptions {
   std::uint64_t distinct = 1'000'000;
   std::uint32_t threads = 0;
   std::uint64_t seed = 1;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
   std::string json;
 };
@@ -73,7 +73,7 @@ Status measure(const MergeCommandOptions& options, Database& database, MergeFigu
   const auto after = bench::merge_table_sums(database, *table, options.columns);
   if (!after.ok()) return after.status();
   figures.sums_equal = *before == *after;
-  figures.verified = database.verify();
+  figures.verified = database.check();
   figures.statistics = database.statistics();
   Result<TableStatistics> statistics = database.table_statistics(*table);
   if (!statistics.ok()) return std::move(statistics).status();
@@ -88,7 +88,7 @@ bench::Json to_json(const MergeCommandOptions& options, const MergeFigures& figu
           {"commit", environment.commit},
           {"medium", figures.statistics.medium},
           {"guarantee", figures.statistics.guarantee},
-          {"index", to_string(figures.statistics.index_mode)},
+          {"index", to_string(figures.statistics.index_place)},
           {"rows", options.rows},
           {"columns", options.columns},
           {"distinct", options.distinct},
@@ -160,7 +160,7 @@ int run_command(const MergeCommandOptions& options) {
   OpenOptions open;
   open.path = pool->path();
   open.mode = OpenMode::kCreate;
-  open.index_mode = options.index_mode;
+  open.index_place = options.index_place;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{8} << 30);
   Result<Database> database = Database::open(open);
   if (!database.ok()) return could_not_run(database.status());
@@ -193,7 +193,7 @@ void add_merge(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   command->add_option("--json", options->json, "write the figures to this file");
   run_when_chosen(*command, action, [options, command] {
     if (command->count("--distinct") == 0)

@@ -35,7 +35,7 @@ struct RestartOptions {
   std::uint32_t threads = 0;
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::string side = "delta";
   std::string first_query = "row";
   std::string ready = "first-answer";
@@ -139,7 +139,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["distinct"] = options.distinct;
   json["tables"] = options.tables;
   json["type"] = options.type;
-  json["index"] = to_string(options.index_mode);
+  json["index"] = to_string(options.index_place);
   json["side"] = options.side;
   json["ready"] = options.ready;
   json["scm_latency_ns"] = scm_json(options.scm);
@@ -175,7 +175,7 @@ void print_figures(const RestartOptions& options, const RestartFigures& figures,
   fmt::print(
       "restart: {} rows, {} distinct values in each of 4 {} columns, in {}; indexes {}, ready: {}, "
       "stop {}; first query: {}\n",
-      options.rows, options.distinct, options.type, options.side, to_string(options.index_mode),
+      options.rows, options.distinct, options.type, options.side, to_string(options.index_place),
       options.ready, options.stop, first_query_kind(options));
   fmt::print("pool: {}, medium {}: {}\n", pool_path, status.medium, status.guarantee);
   fmt::print("loaded in {:.2f} s ({} rows/s, {} threads); {:.1f} bytes a row\n\n",
@@ -218,7 +218,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   plan.killed = options.stop == "kill";
   plan.load_threads = options.load_threads;
   plan.recovery_threads = options.threads;
-  plan.index_mode = options.index_mode;
+  plan.index_place = options.index_place;
   if (options.ready == "indexes-built") plan.ready = Ready::kIndexesBuilt;
   if (options.side == "main") plan.side = bench::RestartSide::kMain;
   if (options.side == "half") plan.side = bench::RestartSide::kHalf;
@@ -356,7 +356,7 @@ void add_restart(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
   add_scm_options(*command, options->scm);
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   add_point_options(*command, *options);
   add_figures_options(*command, options->figures);
   command->add_flag("--keep", options->keep, "Do not remove the pool");

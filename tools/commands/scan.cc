@@ -127,7 +127,7 @@ class ScanCommand {
     figures.pool_path = pool_->path();
     OpenOptions open;
     open.path = pool_->path();
-    open.index_mode = options_.query.index_mode;
+    open.index_place = options_.query.index_place;
     open.max_bytes = std::max(open.max_bytes, 2 * bytes);
     options_.scm.put_into(open);
     Result<Database> database = Database::open(open);

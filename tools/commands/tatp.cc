@@ -35,7 +35,7 @@ struct TatpOptions {
   bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
   bench::ScmModel scm;
   TatpMerge merge;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   Isolation isolation = Isolation::kSnapshot;
   CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();
@@ -114,7 +114,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["guarantee"] = run.after.guarantee;
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;
-  json["index"] = to_string(options.index_mode);
+  json["index"] = to_string(options.index_place);
   json["dram_index_bytes"] = run.after.dram_index_bytes;
   json["hint_index_bytes"] = run.after.hint_index_bytes;
   json["lookahead"] = options.lookahead;
@@ -275,7 +275,7 @@ class TatpCommand {
     OpenOptions open =
         tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.scm);
     open.merge_niceness = options_.merge.niceness;
-    open.index_mode = options_.index_mode;
+    open.index_place = options_.index_place;
     open.clock = options_.clock;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
@@ -407,7 +407,7 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   add_isolation_option(*command, options->isolation);
   add_clock_option(*command, options->clock);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");

@@ -24,7 +24,7 @@ struct TransactionsOptions {
   bench::LargeOptions large;
   bench::StarvationOptions starvation;
   std::uint32_t rounds = 3;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   std::string pool;
   bool keep = false;
   std::string json;
@@ -91,7 +91,7 @@ Status measure(const TransactionsOptions& options, Database& database,
     *into = *std::move(run);
   }
   figures.statistics = database.statistics();
-  figures.verified = database.verify();
+  figures.verified = database.check();
   return {};
 }
 
@@ -132,7 +132,7 @@ bench::Json to_json(const TransactionsOptions& options, const TransactionsFigure
                       {"ratio", round.ratio()}});
   return {{"commit", environment.commit},
           {"medium", figures.statistics.medium},
-          {"index", to_string(options.index_mode)},
+          {"index", to_string(options.index_place)},
           {"skew",
            {{"rows", options.skew.rows},
             {"users", options.skew.users},
@@ -235,7 +235,7 @@ int run_command(TransactionsOptions options) {
   open.path = pool->path();
   open.mode = OpenMode::kCreate;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{4} << 30);
-  open.index_mode = options.index_mode;
+  open.index_place = options.index_place;
   Result<Database> database = Database::open(open);
   if (!database.ok()) return could_not_run(database.status());
   TransactionsFigures figures;
@@ -255,7 +255,7 @@ void add_transactions(CLI::App& app, Action& action) {
       "large transaction on a reader, and the progress of a long writer among short ones.");
   command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
   command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
-  add_index_option(*command, options->index_mode);
+  add_index_option(*command, options->index_place);
   command->add_option("--skew-rows", options->skew.rows, "rows in pairs")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();

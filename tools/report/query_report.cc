@@ -18,7 +18,7 @@ void add_query_options(CLI::App& command, QueryOptions& options) {
                   "Pool to use; an existing pool gets the benchmark's tables and is kept, a new "
                   "pool is removed afterwards")
       ->type_name("PATH");
-  add_index_option(command, options.index_mode);
+  add_index_option(command, options.index_place);
   command.add_option("--threads", options.run.threads, "Threads that work on a query")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
@@ -63,7 +63,7 @@ bench::Json query_header(const QueryOptions& options, const Statistics& statisti
           {"medium", statistics.medium},
           {"flush", statistics.flush},
           {"guarantee", statistics.guarantee},
-          {"index", to_string(statistics.index_mode)},
+          {"index", to_string(statistics.index_place)},
           {"threads", options.run.threads},
           {"runs", options.run.runs}};
 }

@@ -17,7 +17,7 @@ namespace flugs::tools {
 /// Options of the sub-commands that time queries.
 struct QueryOptions {
   std::string pool;
-  IndexMode index_mode = kDefaultIndexMode;  ///< of a pool that is made
+  IndexPlace index_place = kDefaultIndexPlace;  ///< of a pool that is made
   bench::QueryRunOptions run{default_load_threads(), 5};
   bool explain = false;
   bool keep = false;

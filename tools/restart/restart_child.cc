@@ -34,7 +34,7 @@ OpenOptions open_options(const bench::RestartPlan& plan, OpenMode mode) {
   options.path = plan.pool_path;
   options.mode = mode;
   options.recovery_threads = plan.recovery_threads;
-  options.index_mode = plan.index_mode;
+  options.index_place = plan.index_place;
   options.ready = plan.ready;
   plan.scm.put_into(options);
   return options;

@@ -17,7 +17,7 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
   const OpeningEstimate& e = *estimate;
   const char* ready = options.ready == Ready::kIndexesBuilt ? "indexes-built" : "first-answer";
   fmt::print("{}: {}, indexes {}, ready: {}; opening takes about {:.1f} ms, {} threads\n",
-             options.path, format_bytes(e.pool_bytes), to_string(e.index_mode), ready, e.open_ms,
+             options.path, format_bytes(e.pool_bytes), to_string(e.index_place), ready, e.open_ms,
              e.threads);
   if (e.index_later_ms >= 0.1)
     fmt::print(
@@ -44,7 +44,7 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
   const bench::Json result = {{"commit", bench::environment().commit},
                               {"pool", options.path},
                               {"ready", ready},
-                              {"index", to_string(e.index_mode)},
+                              {"index", to_string(e.index_place)},
                               {"pool_bytes", e.pool_bytes},
                               {"tables", e.tables},
                               {"chunks", e.chunks},

@@ -262,7 +262,7 @@ class RestartFiguresRun {
     demo.seconds_before = options_.seconds;
     demo.seconds_after = options_.seconds;
     demo.seed = plan_.seed;
-    demo.index_mode = engine.index_mode;
+    demo.index_place = engine.index_place;
     demo.program = engine.program;
     if (engine.is_flugs()) demo.scm = plan_.scm;
     if (is_disk) demo.pool = file_pool(engine);
@@ -276,7 +276,7 @@ class RestartFiguresRun {
     curve = demo_json(demo, *crash, figures);
     curve["key"] = engine.key;
     curve["name"] = engine.is_flugs() ? fmt::format("flugs {}, --index {}", FLUGS_VERSION,
-                                                    to_string(engine.index_mode))
+                                                    to_string(engine.index_place))
                                       : std::string(crash->witness().status().engine);
     curve["writers"] = engine.is_single_writer() ? 1 : options_.users;
     return {};

@@ -59,7 +59,7 @@ struct Lane {
 
 Result<Lane> prepare_lane(const RestartEngine& engine, bench::RestartPlan plan,
                           RestartPointRuns& result) {
-  plan.index_mode = engine.index_mode;
+  plan.index_place = engine.index_place;
   plan.ready = engine.ready;
   plan.keyed = engine.keyed;
   plan.writers = plan.killed ? engine.writers : 0;
@@ -90,7 +90,7 @@ void load(Lane& lane, ProgressBar& bar) {
   result.guarantee = status.guarantee;
   result.medium = "tmpfs";
   if (result.key.starts_with("flugs")) {
-    const std::string_view mode = to_string(lane.lives.plan().index_mode);
+    const std::string_view mode = to_string(lane.lives.plan().index_place);
     const bool keyed = lane.lives.plan().keyed;
     result.name =
         fmt::format("flugs {}, --index {}{}", FLUGS_VERSION, mode, keyed ? "" : ", no key");
@@ -132,14 +132,14 @@ Status measure_group(const bench::RestartPlan& plan, std::span<const RestartEngi
 
 std::vector<RestartEngine> flugs_engines() {
   std::vector<RestartEngine> engines(3);
-  engines[0].key = "flugs-rebuild-no-key";
+  engines[0].key = "flugs-dram-no-key";
   engines[0].keyed = false;
-  engines[1].key = "flugs-rebuild";
-  engines[0].index_mode = engines[1].index_mode = IndexMode::kRebuild;
+  engines[1].key = "flugs-dram";
+  engines[0].index_place = engines[1].index_place = IndexPlace::kDram;
   // As SOFORT: then a restart is what Table 1 says.
   engines[0].ready = engines[1].ready = Ready::kIndexesBuilt;
-  engines[2].key = "flugs-hint";
-  engines[2].index_mode = IndexMode::kHint;
+  engines[2].key = "flugs-pool";
+  engines[2].index_place = IndexPlace::kPool;
   return engines;
 }
 

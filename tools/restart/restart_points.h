@@ -13,9 +13,9 @@ namespace flugs::tools {
 
 /// Whose restarts are measured: flugs in one of its index modes, or another engine.
 struct RestartEngine {
-  std::string key;      ///< "flugs-rebuild", "lmdb"
+  std::string key;      ///< "flugs-dram", "lmdb"
   std::string program;  ///< empty: flugs itself
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   Ready ready = Ready::kFirstAnswer;
   bool keyed = true;          ///< the first query goes by the primary key, else by row id
   std::uint32_t writers = 2;  ///< of the load under which it is killed: those it lets in

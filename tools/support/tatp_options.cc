@@ -182,20 +182,20 @@ std::uint64_t tatp_pool_bytes(std::uint32_t subscribers) {
   return kBytesPerSubscriber * subscribers + (std::uint64_t{512} << 20);
 }
 
-void add_index_option(CLI::App& command, IndexMode& mode) {
+void add_index_option(CLI::App& command, IndexPlace& mode) {
   command
       .add_option_function<std::string>(
           "--index",
           [&mode](const std::string& word) {
-            mode = word == "hint" ? IndexMode::kHint : IndexMode::kRebuild;
+            mode = word == "pool" ? IndexPlace::kPool : IndexPlace::kDram;
           },
           "Place of indexes: in DRAM, rebuilt at opening, or in the pool")
-      ->check(CLI::IsMember({"rebuild", "hint"}))
+      ->check(CLI::IsMember({"dram", "pool"}))
       ->default_str(std::string(to_string(mode)));
 }
 
-std::string_view to_string(IndexMode mode) noexcept {
-  return mode == IndexMode::kHint ? "hint" : "rebuild";
+std::string_view to_string(IndexPlace mode) noexcept {
+  return mode == IndexPlace::kPool ? "pool" : "dram";
 }
 
 void add_isolation_option(CLI::App& command, Isolation& isolation) {

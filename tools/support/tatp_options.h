@@ -47,15 +47,15 @@ std::string describe_invariants(const bench::InvariantReport& report);
 /// Bytes that a pool for `subscribers` will take at most, roughly.
 std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
 
-/// --index rebuild|hint, for commands that make a pool.
-void add_index_option(CLI::App& command, IndexMode& mode);
+/// --index dram|pool, for commands that make a pool.
+void add_index_option(CLI::App& command, IndexPlace& mode);
 /// --isolation snapshot|serializable|read-committed, of transactions.
 void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;
 /// --clock counter|processors, where time-stamps come from.
 void add_clock_option(CLI::App& command, CommitClock& clock);
 std::string_view to_string(CommitClock clock) noexcept;
-std::string_view to_string(IndexMode mode) noexcept;
+std::string_view to_string(IndexPlace mode) noexcept;
 
 /// How the runners open a pool for `users` users.
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,

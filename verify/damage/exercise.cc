@@ -59,7 +59,7 @@ class Exercise {
     read_by_keys(*begun, table, rows);
     if (rows.empty()) return;
     const auto column = ColumnId(static_cast<std::uint16_t>(random_.below(columns.size())));
-    const Result<Row> row = begun->read(table, rows[random_.below(rows.size())]);
+    const Result<Row> row = begun->get(table, rows[random_.below(rows.size())]);
     if (!row.ok()) return;
     note(begun->scan(table, columns, Predicate::equal(column, row->get_unchecked(column)),
                      [&](const ScanBatch& batch) {
@@ -76,23 +76,23 @@ class Exercise {
       const KeyId key{table, k};
       const std::size_t step = 1 + rows.size() / 32;
       for (std::size_t i = 0; i < rows.size(); i += step) {
-        const Result<Row> row = transaction.read(table, rows[i]);
+        const Result<Row> row = transaction.get(table, rows[i]);
         if (!row.ok()) continue;
         row->get_all(values);
         std::vector<Value> wanted;
         for (const auto position : core_.table(table)->keys()[k]->columns())
           wanted.push_back(values[position]);
         if (schema.keys[k].unique) {
-          const Result<Row> found = transaction.find(key, wanted);
+          const Result<Row> found = transaction.get(key, wanted);
           if (found.ok()) add(found->get_unchecked(ColumnId(0)));
         }
-        note(transaction.find_all(key, wanted, [&](const Row& each) {
+        note(transaction.rows(key, wanted, [&](const Row& each) {
           add(each.get_unchecked(ColumnId(0)));
           return true;
         }));
       }
       if (!schema.keys[k].ordered) continue;
-      note(transaction.range(key, {}, {}, [&](const Row& each) {
+      note(transaction.rows(key, {}, {}, [&](const Row& each) {
         each.get_all(values);
         for (const Value& value : values) add(value);
         return true;
@@ -142,7 +142,7 @@ class Exercise {
     const TableSchema& schema = core_.table(table)->schema();
     std::vector<Value> values(schema.columns.size());
     if (!rows.empty()) {
-      const Result<Row> row = transaction.read(table, rows[random_.below(rows.size())]);
+      const Result<Row> row = transaction.get(table, rows[random_.below(rows.size())]);
       if (row.ok()) row->get_all(values);
     }
     values = varied(schema, std::move(values));

@@ -288,13 +288,13 @@ std::vector<Kind> kinds() {
   };
 }
 
-std::string name_of(const Kind& kind, IndexMode mode) {
-  return fmt::format("{}{}", kind.name, mode == IndexMode::kHint ? "" : ", rebuild");
+std::string name_of(const Kind& kind, IndexPlace mode) {
+  return fmt::format("{}{}", kind.name, mode == IndexPlace::kPool ? "" : ", rebuild");
 }
 
-OpenOptions options_for(const Kind& kind, IndexMode mode) {
+OpenOptions options_for(const Kind& kind, IndexPlace mode) {
   OpenOptions options;
-  options.index_mode = mode;
+  options.index_place = mode;
   options.hint_interval = std::chrono::milliseconds(0);  // no thread whose progress could differ
   options.clock = CommitClock::kCounter;                 // the same on every machine
   options.path = "(memory)";
@@ -330,7 +330,7 @@ Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
   return {};
 }
 
-Result<SamplePool> make_memory_sample(const Kind& kind, IndexMode mode, std::uint64_t seed) {
+Result<SamplePool> make_memory_sample(const Kind& kind, IndexPlace mode, std::uint64_t seed) {
   SamplePool sample;
   sample.name = name_of(kind, mode);
   const GuardedBuffer buffer(kPoolBytes);
@@ -360,7 +360,7 @@ Result<SamplePool> make_memory_sample(const Kind& kind, IndexMode mode, std::uin
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
   std::vector<SamplePool> samples;
   for (const Kind& kind : kinds())
-    for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild}) {
+    for (const IndexPlace mode : {IndexPlace::kPool, IndexPlace::kDram}) {
       Result<SamplePool> sample = make_memory_sample(kind, mode, seed);
       if (!sample.ok()) return sample.status();
       samples.push_back(*std::move(sample));
@@ -401,7 +401,7 @@ void map_object_metadata(SamplePool& sample) {
 }
 
 Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const std::string& path) {
-  OpenOptions options = options_for(kind, kDefaultIndexMode);
+  OpenOptions options = options_for(kind, kDefaultIndexPlace);
   options.path = path;
   options.mode = OpenMode::kCreate;
   options.max_bytes = std::uint64_t{8} << 20;

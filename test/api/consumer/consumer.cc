@@ -40,7 +40,7 @@ flugs::Status read(const char* path) {
   if (!key.ok()) return key.status();
   auto transaction = database->begin(flugs::AccessMode::kReadOnly);
   if (!transaction.ok()) return transaction.status();
-  const auto row = transaction->find(*key, {Value::int64(1)});
+  const auto row = transaction->get(*key, {Value::int64(1)});
   if (!row.ok()) return row.status();
   if (row->get_unchecked<std::string_view>(flugs::ColumnId(1)) != "Gdansk") {
     return {flugs::StatusCode::kCorrupt, "another name was read than was written"};

@@ -57,7 +57,7 @@ Status read_points(std::string_view words, ExplorerOptions& options) {
 Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& protocol) {
   RigOptions options;
   options.pool_bytes = pool_bytes(exploration, protocol);
-  options.index_mode = exploration.hints ? IndexMode::kHint : IndexMode::kRebuild;
+  options.index_place = exploration.hints ? IndexPlace::kPool : IndexPlace::kDram;
   options.slots = exploration.slots;
   options.late_indexes = exploration.late;
   options.watches_creation = protocol.watches_creation && exploration.round == 0;

@@ -19,7 +19,7 @@ struct Exploration {
   std::uint32_t round = 0;
   std::uint64_t seed = 1;
   std::uint32_t slots = 2;
-  bool hints = false;  ///< IndexMode::kHint
+  bool hints = false;  ///< IndexPlace::kPool
   bool late = false;   ///< no index in DRAM is made by opening, however small
   bool tears_words = false;
   bool at_flushes = false;

@@ -23,7 +23,7 @@ struct MutationCase {
   Region region = Region::kOther;
   bool tears_words = false;
   std::string_view why_removable = {};  ///< empty: must be found
-  bool hints = false;                   ///< with IndexMode::kHint
+  bool hints = false;                   ///< with IndexPlace::kPool
   bool late = false;                    ///< with indexes in DRAM made late
 };
 

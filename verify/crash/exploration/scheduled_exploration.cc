@@ -84,7 +84,7 @@ ExplorationResult explore_schedules(const Exploration& exploration, const Protoc
       break;
     }
     options.pool_bytes = pool_bytes(exploration, protocol);
-    options.index_mode = exploration.hints ? IndexMode::kHint : IndexMode::kRebuild;
+    options.index_place = exploration.hints ? IndexPlace::kPool : IndexPlace::kDram;
     options.slots = std::max(exploration.slots, protocol.threads);
     options.mutes_script = true;
     options.turns_seed = exploration.round % 4 < 2 ? 0 : exploration.seed + exploration.round;

@@ -89,7 +89,7 @@ class WorkloadRun {
   }
 
   Status audit(Database& database) const {
-    if (Status s = database.verify(); !s.ok()) return s;
+    if (Status s = database.check(); !s.ok()) return s;
     return check_space(engine::DatabaseAccess::core(database));
   }
 

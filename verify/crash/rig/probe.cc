@@ -74,7 +74,7 @@ Result<RowId> RowIds::find(TableId table, std::int32_t id, Transaction& transact
   const Value key = Value::int32(id);
   if (schema.has_primary_key && schema.keys[0].columns.size() == 1 &&
       schema.keys[0].columns[0] == schema.columns[0].name) {
-    Result<Row> row = transaction.find(KeyId{table, 0}, {key});
+    Result<Row> row = transaction.get(KeyId{table, 0}, {key});
     if (!row.ok()) return std::move(row).status();
     return row->id();
   }

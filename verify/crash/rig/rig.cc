@@ -82,7 +82,7 @@ Status CrashRig::create(pmem::PersistObserver* observer) {
   auto pool = pmem::Pool::create_in_memory(buffer_.span(), pool_options);
   if (!pool.ok()) return std::move(pool).status();
   OpenOptions options = open_options(options_.slots);
-  options.index_mode = options_.index_mode;
+  options.index_place = options_.index_place;
   auto core = engine::DatabaseCore::open(std::move(*pool), true, options);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);

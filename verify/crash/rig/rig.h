@@ -43,7 +43,7 @@ struct UnflushedSite {
 struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexPlace index_place = IndexPlace::kDram;
   bool late_indexes = false;  ///< opening makes no index in DRAM, and the indexes of dictionaries
                               ///< wait
   bool watches_creation = false;

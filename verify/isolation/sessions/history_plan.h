@@ -53,7 +53,7 @@ struct HistoryPlan {
   HistoryWorkload workload = HistoryWorkload::kMixed;
   isolation::Level level = isolation::Level::kStrongSnapshot;
   BrokenRule broken = BrokenRule::kNone;
-  IndexMode index_mode = kDefaultIndexMode;
+  IndexPlace index_place = kDefaultIndexPlace;
   CommitClock clock = CommitClock::kAutomatic;
   bool merges = true;
 };

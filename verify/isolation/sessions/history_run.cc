@@ -99,7 +99,7 @@ OpenOptions history_open_options(const HistoryPlan& plan) {
   options.grow_ahead_bytes = std::uint64_t{4} << 20;
   // A session with stale snapshots needs two slots; the breaker of rules needs one per user.
   options.slots_max = plan.users * (plan.sessions * 2 + 1) + 4;
-  options.index_mode = plan.index_mode;
+  options.index_place = plan.index_place;
   options.clock = plan.clock;
   return options;
 }

@@ -117,10 +117,10 @@ Status HistoryTables::read_rows(const Transaction& transaction, std::uint32_t ke
     return true;
   };
   const std::array<Value, 1> list = {number_of(key)};
-  if (way == Way::kScan) return transaction.find_all(primary, list, take);
-  if (way == Way::kRange) return transaction.range(primary, {list, true}, {list, true}, take);
+  if (way == Way::kScan) return transaction.rows(primary, list, take);
+  if (way == Way::kRange) return transaction.rows(primary, {list, true}, {list, true}, take);
   for (std::int64_t position = 0;; ++position) {
-    const Result<Row> row = transaction.find(primary, {list[0], Value::int64(position)});
+    const Result<Row> row = transaction.get(primary, {list[0], Value::int64(position)});
     if (row.code() == StatusCode::kNotFound) return {};
     if (!row.ok()) return row.status();
     take(*row);
@@ -132,7 +132,7 @@ Status HistoryTables::read_list(const Transaction& transaction, std::uint32_t ke
   elements.clear();
   is_predicate = kind_of(key) == Kind::kRows && way != Way::kPoint;
   if (kind_of(key) == Kind::kRows) return read_rows(transaction, key, way, elements);
-  const Result<Row> row = transaction.find({place_of(key).bytes, 0}, {number_of(key)});
+  const Result<Row> row = transaction.get({place_of(key).bytes, 0}, {number_of(key)});
   if (row.code() == StatusCode::kNotFound) return {};
   if (!row.ok()) return row.status();
   const std::string_view bytes = row->get_unchecked<std::string_view>(kBytesElements);
@@ -153,7 +153,7 @@ Status HistoryTables::append(Transaction& transaction, std::uint32_t key,
                  number_of(value)})
         .status();
   }
-  const Result<Row> row = transaction.find({place.bytes, 0}, {number_of(key)});
+  const Result<Row> row = transaction.get({place.bytes, 0}, {number_of(key)});
   std::string elements;
   if (row.ok()) {
     elements = std::string(row->get_unchecked<std::string_view>(kBytesElements)) + bytes_of(value);
@@ -168,7 +168,7 @@ Status HistoryTables::append(Transaction& transaction, std::uint32_t key,
 Status HistoryTables::read_register(const Transaction& transaction, std::uint32_t key,
                                     std::uint32_t& value) const {
   value = 0;
-  const Result<Row> row = transaction.find({place_of(key).registers, 0}, {number_of(key)});
+  const Result<Row> row = transaction.get({place_of(key).registers, 0}, {number_of(key)});
   if (row.code() == StatusCode::kNotFound) return {};
   if (!row.ok()) return row.status();
   value = static_cast<std::uint32_t>(row->get_unchecked<std::int64_t>(kRegisterValue));
@@ -208,7 +208,7 @@ Status HistoryTables::read_group(const Transaction& transaction, std::uint32_t k
                               return true;
                             });
   } else {
-    done = transaction.find_all({table, kByGroup}, {number_of(group)}, [&](const Row& row) {
+    done = transaction.rows({table, kByGroup}, {number_of(group)}, [&](const Row& row) {
       return take(row.get_unchecked<std::int64_t>(kRegisterId),
                   row.get_unchecked<std::int64_t>(kRegisterValue));
     });
@@ -219,7 +219,7 @@ Status HistoryTables::read_group(const Transaction& transaction, std::uint32_t k
 Status HistoryTables::write_register(Transaction& transaction, std::uint32_t key,
                                      std::uint32_t value) const {
   const TableId table = place_of(key).registers;
-  const Result<Row> row = transaction.find({table, 0}, {number_of(key)});
+  const Result<Row> row = transaction.get({table, 0}, {number_of(key)});
   if (row.ok())
     return transaction.update(table, row->id(), {{kRegisterValue, number_of(value)}}).status();
   if (row.code() != StatusCode::kNotFound) return row.status();

@@ -80,7 +80,7 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
 
 }  // namespace engine
 
-Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> values, LockWait wait) {
+Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait wait) {
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
@@ -93,7 +93,7 @@ Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> value
                  fmt::format("a wait of {} ms, allowed are 0 ms and more", wait.limit.count()));
   const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
   for (;;) {
-    Result<Row> row = find(key, values);
+    Result<Row> row = get(key, values);
     if (!row.ok()) return row;
     const Status locked = database_->transaction_manager().lock_record(*context_, **target,
                                                                        row->id().value(), deadline);
