@@ -21,6 +21,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/recovery_report.h
   ${PROJECT_SOURCE_DIR}/include/flugs/retry.h
   ${PROJECT_SOURCE_DIR}/include/flugs/row.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/rows.h
   ${PROJECT_SOURCE_DIR}/include/flugs/scan.h
   ${PROJECT_SOURCE_DIR}/include/flugs/schema.h
   ${PROJECT_SOURCE_DIR}/include/flugs/status.h

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "columns/index/ordered_index_descent.h"
 #include "columns/index/ordered_index_search.h"
 
 namespace flugs::columns {
@@ -18,13 +19,6 @@ static_assert((kInnerEntriesJoined + 1) / 2 - 1 >= kInnerEntriesMin);
 
 // A point look-up needs an entry or two: copy a few first, then more at a time.
 constexpr std::uint32_t kFirstBatch = 4;
-
-void prefetch_node(const Node* node) noexcept {
-  // The lines that a search of 640 bytes of prefixes may touch, at once instead of in turn: at
-  // 10 M entries look-ups take 600 instead of 750 ns.
-  for (std::size_t offset = 0; offset < 704; offset += 64)
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(node) + offset);
-}
 
 }  // namespace
 
@@ -48,30 +42,6 @@ bool OrderedIndex::has_bad_fill(Purpose purpose, const Path& path) const noexcep
     return node.count() == (node.is_leaf ? kLeafEntries : kInnerEntries);
   if (path.depth == 1) return !node.is_leaf && node.count() == 0;  // a root may be nearly empty
   return node.count() < (node.is_leaf ? kLeafEntriesMin : kInnerEntriesMin);
-}
-
-// Hand over hand: a child's version counts only if its parent has not changed by the time it was
-// read. Then it is the version of a node that holds the target's range. From there on, every writer
-// that takes part of that range away changes the node's version (in erase_largest the change does
-// not come from the parent).
-template <OrderedIndex::Purpose kPurpose, typename Target>
-OrderedIndex::Descent OrderedIndex::descend(const Target& target, Path& path) const {
-  path.steps[0] = {anchor_, anchor_->lock.read(), 0};
-  path.depth = 1;
-  for (;;) {
-    const Step& parent = path.steps[path.depth - 1];
-    path.node = parent.node->child(parent.child);
-    prefetch_node(path.node);
-    path.version = path.node->lock.read();
-    if (!parent.node->lock.validate(parent.version)) return Descent::kChanged;
-    if (has_bad_fill(kPurpose, path)) return Descent::kBadFill;
-    if (path.node->is_leaf) return Descent::kLeaf;
-    auto* inner = static_cast<Inner*>(path.node);
-    const std::uint32_t child = position(*inner, path.version, target);
-    if (child == kChanged) return Descent::kChanged;
-    FLUGS_CHECK(path.depth < kDepthMax);
-    path.steps[path.depth++] = {inner, path.version, child};
-  }
 }
 
 // ---- insert

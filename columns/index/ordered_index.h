@@ -86,6 +86,10 @@ class OrderedIndex {
   /// take long and may change this index.
   void scan(std::uint64_t lower_prefix, Probe probe, Visit visit) const;
 
+  /// The same in descending order. No entry with a prefix below `upper_prefix` may be behind the
+  /// range.
+  void scan_down(std::uint64_t upper_prefix, Probe probe, Visit visit) const;
+
   /// Fills an empty index with ascending entries. Thread-safety: no other thread uses the index.
   void build_sorted(std::span<const OrderedEntry> entries);
 
@@ -152,6 +156,9 @@ class OrderedIndex {
   void join_leaves(Inner& parent, std::uint32_t i, Leaf& left, Leaf& right);
   void join_inners(Inner& parent, std::uint32_t i, Inner& left, Inner& right);
 
+  struct Before;
+  template <typename Target>
+  bool read_before(const Target& target, bool with_target, Before& out) const;
   bool scan_from(const Path& path, std::uint32_t first, Probe probe, Visit visit,
                  OrderedEntry& last, bool& has_last) const;
   Status audit(const Node& node, std::uint32_t level, Audit& state) const;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
+#include "base/check.h"
 #include "base/deadline.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
 #include "mvcc/asymmetric_barrier.h"
+#include "tables/catalog/schema_codec.h"
 
 namespace flugs {
 
@@ -80,17 +83,31 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
 
 }  // namespace engine
 
+namespace {
+
+Status named(const engine::Table& table, std::size_t key, const Status& why) {
+  const bool has_key = key < table.keys().size() && table.keys().can_find(key);
+  return Status(
+      why.code(),
+      fmt::format("table {}{}: {}", table.name(),
+                  has_key ? ", key " + std::string(table.keys()[key]->name()) : "", why.message()));
+}
+
+Status check(LockWait wait) {
+  if (wait.limit >= std::chrono::milliseconds(0)) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("a wait of {} ms, allowed are 0 ms and more", wait.limit.count()));
+}
+
+constexpr std::string_view kWritten = "another transaction has written the row since the snapshot";
+
+}  // namespace
+
 Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait wait) {
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
-  const auto named = [&](StatusCode code, std::string_view why) {
-    return Status(code, fmt::format("table {}, key {}: {}", (*target)->name(),
-                                    (*target)->keys()[key.index]->name(), why));
-  };
-  if (wait.limit < std::chrono::milliseconds(0))
-    return named(StatusCode::kInvalidArgument,
-                 fmt::format("a wait of {} ms, allowed are 0 ms and more", wait.limit.count()));
+  if (const Status s = check(wait); !s.ok()) return named(**target, key.index, s);
   const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
   for (;;) {
     Result<Row> row = get(key, values);
@@ -99,12 +116,41 @@ Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait
                                                                        row->id().value(), deadline);
     if (locked.ok()) return row;
     if (locked.code() == StatusCode::kCancelled) return unusable();
-    if (locked.code() != StatusCode::kNotFound) return named(locked.code(), locked.message());
+    if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked);
     if (context_->reads_anew()) continue;
     context_->conflicts.add();
-    return named(StatusCode::kConflict,
-                 "another transaction has written the row since the snapshot");
+    return named(**target, key.index, Status(StatusCode::kConflict, std::string(kWritten)));
   }
+}
+
+// Locks the record under the version that the caller has. If that is not the newest one, the
+// primary key leads on.
+Result<Row> Transaction::lock(const Row& row, LockWait wait) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(row.table());
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
+  if (const Status s = check(wait); !s.ok()) return named(*target, engine::kKeysMax, s);
+  const auto begun = engine::RowLocks::Clock::now();
+  Result<Row> seen = get(row.table(), row.id());
+  if (!seen.ok() && !context_->reads_anew()) return seen;
+  Status locked = seen.status();
+  if (seen.ok())
+    locked = database_->transaction_manager().lock_record(*context_, *target, row.id().value(),
+                                                          deadline_after(begun, wait.limit));
+  if (locked.ok()) return seen;
+  if (locked.code() == StatusCode::kCancelled) return unusable();
+  if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked);
+  if (!context_->reads_anew() || !target->schema().has_primary_key) {
+    context_->conflicts.add();
+    return named(*target, engine::kKeysMax, Status(StatusCode::kConflict, std::string(kWritten)));
+  }
+  const std::span<const std::uint16_t> columns = target->keys()[0]->columns();
+  std::array<Value, engine::kKeyColumnsMax> values;
+  const std::span<Value> key(values.data(), columns.size());
+  FLUGS_CHECK(target->reader().values_of(row.id().value(), columns, key));  // none is NULL
+  return lock(KeyId{row.table(), 0}, engine::OwnedValues(key).view(), wait);
 }
 
 }  // namespace flugs

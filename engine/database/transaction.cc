@@ -66,11 +66,14 @@ Status Transaction::unusable() const {
   return context_ == nullptr ? ended() : database_->transaction_manager().end_as_asked(*context_);
 }
 
-// Runs a call that shows rows to `visit` until it returns false or the transaction must end.
+// Runs a call that shows rows of a table to `visit` until it returns false or the transaction must
+// end. A visitor that writes to the table may have met its own new versions, or missed rows.
 template <typename Walk>
-Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit) const {
+Status Transaction::go_through(const engine::Table& table, Walk&& walk,
+                               FunctionRef<bool(const Row&)> visit) const {
   FLUGS_DCHECK(context_ != nullptr);
   bool is_cut = false;
+  const std::size_t writes = context_->writes.size();
   Status done;
   {
     const engine::Visit visiting(*context_);
@@ -79,7 +82,14 @@ Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit)
       return !is_cut && visit(row);
     });
   }
-  return is_cut ? unusable() : done;
+  if (is_cut) return unusable();
+  if (__builtin_expect(context_->writes.size() != writes, 0) && done.ok() &&
+      context_->writes.has_written_since(writes, table.id().value()))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: the visitor wrote to the table that it visits: pull the "
+                              "rows (rows without a visitor), or write after the call",
+                              table.name()));
+  return done;
 }
 
 Transaction& Transaction::operator=(Transaction&& other) noexcept {
@@ -199,6 +209,7 @@ Status Transaction::rows(KeyId key, std::span<const Value> prefix,
         !s.ok())
       return s;
   Status done = go_through(
+      *target,
       [&](FunctionRef<bool(const Row&)> each) {
         return target->reader().find_all(*context_, key.index, prefix, each);
       },
@@ -220,6 +231,7 @@ Status Transaction::rows(KeyId key, KeyBound lower, KeyBound upper,
     if (Status s = target->index_build().prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
+      *target,
       [&](FunctionRef<bool(const Row&)> each) {
         return target->reader().range(*context_, key.index, lower, upper, each);
       },

@@ -64,6 +64,7 @@ void TransactionManager::begin_statement(TransactionContext& context) noexcept {
 
 Status TransactionManager::prepare_write(TransactionContext* context) {
   if (context == nullptr) return Status(StatusCode::kInvalidArgument, "the transaction has ended");
+  if (__builtin_expect(!context->walks.empty(), 0)) context->walks.read_rest();
   if (context->is_writing) return {};
   if (context->mode == AccessMode::kReadOnly)
     return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
@@ -85,6 +86,7 @@ void TransactionManager::clear(TransactionContext& context) noexcept {
   context.dead_rows.clear_dying();
   context.unflushed.clear();
   context.savepoints.clear();
+  if (__builtin_expect(!context.walks.empty(), 0)) context.walks.end_all();
   if (context.notes_reads()) context.reads.clear();
   context.asks_references = false;
   context.deletes_in_main = false;
@@ -201,6 +203,8 @@ Status TransactionManager::rollback_to(TransactionContext& context,
     return Status(StatusCode::kInvalidArgument,
                   "rollback_to: a call of the transaction is visiting rows");
   const Visit visiting(context);
+  context.walks.read_rest();
+  context.walks.end_since(context.savepoints[*place].writes);
   context.undo_since(context.savepoints[*place]);
   context.locks.release_since(context.savepoints[*place].locks);
   context.savepoints.keep(*place + 1);

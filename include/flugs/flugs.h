@@ -15,6 +15,7 @@
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
 #include "flugs/row.h"
+#include "flugs/rows.h"
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"

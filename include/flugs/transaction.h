@@ -13,6 +13,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/row.h"
+#include "flugs/rows.h"
 #include "flugs/scan.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
@@ -23,6 +24,7 @@ namespace engine {
 class TransactionContext;
 class DatabaseCore;
 class Savepoints;
+struct RowCursorWay;
 class Table;
 struct TransactionAccess;
 }  // namespace engine
@@ -249,12 +251,26 @@ class Transaction {
   Result<Row> lock(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
     return lock(key, std::span<const Value>(values.begin(), values.size()), wait);
   }
+  /// The same for a row that a call of this transaction has returned. Fails with: as above. With
+  /// kReadCommitted, a newer version of the row is found by the primary key of the table; without
+  /// one the call fails with kConflict.
+  Result<Row> lock(const Row& row, LockWait wait = {});
   /// Starts fetching what `get` with the same arguments will need; several prefetches before
   /// several calls of `get` overlap their cache misses. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
   }
+
+  /// The visible rows whose key begins with `prefix` (one value per leading column), and those
+  /// between two bounds of an ordered key, one by one: see Rows. In the order of the key (NULL
+  /// first) if it is ordered; else in no order, and `prefix` must cover the hashed columns. Values
+  /// are copied. Never fails: Rows::status says what is wrong.
+  Rows rows(KeyId key, std::span<const Value> prefix) const;
+  Rows rows(KeyId key, std::initializer_list<Value> prefix) const {
+    return rows(key, std::span<const Value>(prefix.begin(), prefix.size()));
+  }
+  Rows rows(KeyId key, KeyBound lower, KeyBound upper) const;
 
   /// Calls `visit` with every visible row whose key begins with `prefix` (one value per leading
   /// column) until it returns false. If the key is ordered, rows come in key order; else in no
@@ -268,10 +284,11 @@ class Transaction {
   }
 
   /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
-  /// order (NULL first), until it returns false. Do not write to the table from within `visit`.
+  /// order (NULL first), until it returns false.
   /// Until the index of the key is made after opening (Ready::kFirstAnswer), the call reads all
   /// rows outside of main, and takes 16 bytes of DRAM for each row in the range.
-  /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number).
+  /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number;
+  /// `visit` has written to the table).
   Status rows(KeyId key, KeyBound lower, KeyBound upper, FunctionRef<bool(const Row&)> visit) const;
 
   /// Reads chosen columns of every visible row that meets `where`, a batch at a time in no
@@ -397,13 +414,15 @@ class Transaction {
   void abort_now() noexcept;
   template <typename Given>
   Result<Inserted> insert_row(TableId table, std::span<const Given> row);
+  Rows begin_rows(TableId table, engine::RowCursorWay&& way) const;
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
   Result<Upserted> insert_or(KeyId key, std::span<const Value> row,
                              std::span<const ColumnValue> changes);
   template <typename Call>
-  Status go_through(Call&& call, FunctionRef<bool(const Row&)> visit) const;
+  Status go_through(const engine::Table& table, Call&& call,
+                    FunctionRef<bool(const Row&)> visit) const;
 
   engine::DatabaseCore* database_ = nullptr;
   engine::TransactionContext* context_ = nullptr;

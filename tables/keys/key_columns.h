@@ -24,6 +24,11 @@ struct KeyRange {
   bool lower_inclusive = true;
   std::span<const Value> upper;
   bool upper_inclusive = true;
+  /// Walks from the upper bound to the lower one.
+  bool descending = false;
+  /// A walk that goes on: it leaves out the entries up to that of this row, in its own direction.
+  /// The row's key must be readable. kNoRow: a walk from the beginning.
+  std::uint32_t behind = kNoRow;
 
   static KeyRange equal(std::span<const Value> values) noexcept {
     return {values, true, values, true};

@@ -38,7 +38,8 @@ class OrderedEntries final {
 
  private:
   void sort(std::vector<columns::OrderedEntry>& entries) const;
-  void visit_in_order(std::vector<columns::OrderedEntry>& entries,
+  struct Rest;
+  void visit_in_order(std::vector<columns::OrderedEntry>& entries, bool descending,
                       columns::OrderedIndex::Visit visit) const;
 
   const KeyColumns& key_;

@@ -15,15 +15,15 @@ constexpr std::size_t kLookaheadMax = 64;
 }  // namespace
 
 RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
-                 const columns::OrderedIndexCompare& compare, std::uint64_t lower_prefix,
-                 Probe probe)
-    : runs_(runs), compare_(compare), probe_(probe) {
+                 const columns::OrderedIndexCompare& compare, bool descending,
+                 std::uint64_t first_prefix, Probe probe)
+    : runs_(runs), compare_(compare), descending_(descending), probe_(probe) {
   const IndexRuns::List& list = runs.list();
   cursors_.reserve(list.serving.size());
   for (const IndexRuns::Member* member : list.serving) {
-    Cursor cursor{member, member->run->prefixes(key), member->run->ordered_rows(key)};
+    Cursor cursor{member, member->run->prefixes(key), member->run->ordered_rows(key), descending};
     FLUGS_CHECK(cursor.prefixes.size() == cursor.rows.size());
-    cursor.at = lower_bound(cursor, key, lower_prefix);
+    cursor.at = first_position(cursor, key, first_prefix);
     cursor.inside_end = cursor.at;
     cursor.end = cursor.rows.size();
     settle(cursor);
@@ -33,15 +33,21 @@ RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
 
 // Ask first whether the run serves the row: otherwise the row may not exist.
 bool RunWalk::is_alive(const Cursor& cursor, std::size_t i) const noexcept {
-  return runs_.is_served_by(*cursor.member, cursor.rows[i]) && runs_.is_created(cursor.rows[i]);
+  return runs_.is_served_by(*cursor.member, cursor.row(i)) && runs_.is_created(cursor.row(i));
 }
 
 // The first position from which on no living entry is before the bounds. An entry that is gone has
 // nothing but its prefix to compare: the nearest living entry before it decides.
-std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
-                                 std::uint64_t lower_prefix) const {
-  const std::span<const std::uint64_t> prefixes = cursor.prefixes;
-  std::size_t first = cursor.member->run->first_not_below(key, lower_prefix);
+std::size_t RunWalk::first_position(const Cursor& cursor, std::size_t key,
+                                    std::uint64_t first_prefix) const {
+  const std::size_t size = cursor.rows.size();
+  const auto not_below = [&](std::uint64_t prefix) {
+    return cursor.member->run->first_not_below(key, prefix);
+  };
+  constexpr std::uint64_t kGreatest = ~std::uint64_t{0};
+  std::size_t first = !descending_                ? not_below(first_prefix)
+                      : first_prefix == kGreatest ? 0
+                                                  : size - not_below(first_prefix + 1);
   std::size_t end = first;
   const auto is_before = [&](std::size_t from, std::size_t i) {
     for (std::size_t k = i + 1; k > from; --k)
@@ -49,9 +55,9 @@ std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
     return true;
   };
   // Mostly this position is right: try near it before searching the rest.
-  for (std::size_t step = 1; end < prefixes.size() && is_before(first, end); step *= 2) {
+  for (std::size_t step = 1; end < size && is_before(first, end); step *= 2) {
     first = end + 1;
-    end = std::min(prefixes.size(), end + step);
+    end = std::min(size, end + step);
   }
   while (first < end) {
     const std::size_t middle = first + (end - first) / 2;
@@ -87,12 +93,11 @@ bool RunWalk::visit_before(const columns::OrderedEntry* limit, Visit visit) {
     Cursor* next = nullptr;
     for (Cursor& cursor : cursors_)
       if (!cursor.is_at_end() &&
-          (next == nullptr ||
-           columns::precedes(&compare_, cursor.entry(cursor.at), next->entry(next->at))))
+          (next == nullptr || precedes(cursor.entry(cursor.at), next->entry(next->at))))
         next = &cursor;
     if (next == nullptr) return true;
     const columns::OrderedEntry entry = next->entry(next->at);
-    if (limit != nullptr && !columns::precedes(&compare_, entry, *limit)) return true;
+    if (limit != nullptr && !precedes(entry, *limit)) return true;
     ++next->at;
     settle(*next);
     if (!visit(entry)) return false;

@@ -18,35 +18,47 @@ class RunWalk {
   using Probe = columns::OrderedIndex::Probe;
   using Visit = columns::OrderedIndex::Visit;
 
-  /// `probe` is that of OrderedIndex::scan, and must outlive the object.
+  /// The walk goes up or down, and begins at `first_prefix`: no entry whose prefix comes earlier on
+  /// the way is inside of the bounds. `probe` places entries on the way (<0: before the bounds, 0:
+  /// inside, >0: behind), and must outlive the object.
   RunWalk(const IndexRuns& runs, std::size_t key, const columns::OrderedIndexCompare& compare,
-          std::uint64_t lower_prefix, Probe probe);
+          bool descending, std::uint64_t first_prefix, Probe probe);
 
   /// Visits and removes the entries before `limit`; all that are left if it is null. False when
   /// `visit` returned false.
   bool visit_before(const columns::OrderedEntry* limit, Visit visit);
 
  private:
-  /// A position in a run.
+  /// A position in a run. Positions count along the way: downwards, 0 is the last entry.
   struct Cursor {
     const IndexRuns::Member* member;
     std::span<const std::uint64_t> prefixes;
     std::span<const std::uint32_t> rows;
+    bool descending = false;
     std::size_t at = 0;
     std::size_t inside_end = 0;  // entries before it are inside of the bounds
     std::size_t end = 0;         // entries from here on are behind the bounds
     std::size_t lookahead = 1;
 
-    columns::OrderedEntry entry(std::size_t i) const noexcept { return {prefixes[i], rows[i]}; }
+    std::size_t place(std::size_t i) const noexcept { return descending ? rows.size() - 1 - i : i; }
+    std::uint32_t row(std::size_t i) const noexcept { return rows[place(i)]; }
+    columns::OrderedEntry entry(std::size_t i) const noexcept {
+      return {prefixes[place(i)], row(i)};
+    }
     bool is_at_end() const noexcept { return at >= end; }
   };
 
   bool is_alive(const Cursor& cursor, std::size_t i) const noexcept;
-  std::size_t lower_bound(const Cursor& cursor, std::size_t key, std::uint64_t lower_prefix) const;
+  bool precedes(const columns::OrderedEntry& a, const columns::OrderedEntry& b) const {
+    return descending_ ? columns::precedes(&compare_, b, a) : columns::precedes(&compare_, a, b);
+  }
+  std::size_t first_position(const Cursor& cursor, std::size_t key,
+                             std::uint64_t first_prefix) const;
   void settle(Cursor& cursor) const;
 
   const IndexRuns& runs_;
   const columns::OrderedIndexCompare& compare_;
+  const bool descending_;
   Probe probe_;
   std::vector<Cursor> cursors_;
 };

@@ -60,7 +60,19 @@ void ReadSet::add_lookup(const Table& table, std::size_t key, std::span<const Va
 void ReadSet::add_range(const Table& table, std::size_t key, const KeyBound& lower,
                         const KeyBound& upper, std::uint32_t last) {
   ranges_.push_back({&table, key, OwnedValues(lower.values), OwnedValues(upper.values),
-                     lower.inclusive, upper.inclusive, last});
+                     lower.inclusive, upper.inclusive, last, false});
+}
+
+std::size_t ReadSet::add_walk(const Table& table, std::size_t key, const KeyBound& lower,
+                              const KeyBound& upper, bool descending) {
+  add_range(table, key, lower, upper, kNoRow);
+  ranges_.back().is_descending = descending;
+  return ranges_.size() - 1;
+}
+
+void ReadSet::note_walked(std::size_t walk, std::uint32_t last) noexcept {
+  FLUGS_DCHECK(walk < ranges_.size());
+  ranges_[walk].last = last;
 }
 
 void ReadSet::add_scan(const Table& table, const Predicate& where) {
@@ -123,7 +135,7 @@ bool ReadSet::holds(const mvcc::Visibility& then, const mvcc::Visibility& now) c
                      [&](const Range& r) {
                        return r.table->reader().is_same_range(
                            r.key, {r.lower.view(), r.is_lower_inclusive},
-                           {r.upper.view(), r.is_upper_inclusive}, r.last, again);
+                           {r.upper.view(), r.is_upper_inclusive}, r.is_descending, r.last, again);
                      }) &&
          std::all_of(scans_.begin(), scans_.end(),
                      [&](const Scan& s) { return s.table->reader().is_same_scan(s.where, again); });

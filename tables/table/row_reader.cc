@@ -198,27 +198,35 @@ Status RowReader::fit_bound(TransactionContext& context, const KeyIndex& key, co
   return {};
 }
 
-Status RowReader::range(TransactionContext& context, std::size_t key_index, const KeyBound& lower,
-                        const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const {
+Status RowReader::range_part(TransactionContext& context, std::size_t key_index, const Part& part,
+                             const mvcc::Visibility& visibility,
+                             FunctionRef<bool(std::uint32_t row)> visit) const {
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_ordered())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: not ordered", data_.name(), key.name()));
   std::vector<Value> low;
   std::vector<Value> high;
-  if (Status s = fit_bound(context, key, lower, low); !s.ok()) return s;
-  if (Status s = fit_bound(context, key, upper, high); !s.ok()) return s;
+  if (Status s = fit_bound(context, key, part.lower, low); !s.ok()) return s;
+  if (Status s = fit_bound(context, key, part.upper, high); !s.ok()) return s;
   // Without the index all rows are checked: a request to end the transaction must not wait for
   // that.
   constexpr std::uint32_t kRowsLookedAt = 1024;
   bool is_to_end = false;
   const auto is_seen = [&](std::uint32_t row) {
     if (row % kRowsLookedAt == 0 && context.ending.is_to_end()) is_to_end = true;
-    return !is_to_end && context.visibility.sees(data_.rows.version(row));
+    return !is_to_end && visibility.sees(data_.rows.version(row));
   };
-  build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, context.visibility.snapshot(),
-              is_seen, [&](std::uint32_t row) { return visit(data_.make_row(row)); });
+  const KeyRange range{
+      low, part.lower.inclusive, high, part.upper.inclusive, part.descending, part.behind};
+  build_.walk(key, range, visibility.snapshot(), is_seen, visit);
   return is_to_end ? context.ending.why_ended() : Status();
+}
+
+Status RowReader::range(TransactionContext& context, std::size_t key, const KeyBound& lower,
+                        const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const {
+  return range_part(context, key, {lower, upper}, context.visibility,
+                    [&](std::uint32_t row) { return visit(data_.make_row(row)); });
 }
 
 // Collects at most `rows_max` visible rows whose key begins with `wanted`; none of these values is

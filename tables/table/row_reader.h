@@ -10,6 +10,7 @@
 #include "flugs/transaction.h"
 #include "flugs/value.h"
 #include "mvcc/visibility.h"
+#include "tables/rows/row_store.h"
 
 namespace flugs::columns {
 class Candidates;
@@ -43,6 +44,17 @@ class RowReader final {
                   FunctionRef<bool(const Row&)> visit) const;
   Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
                const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const;
+  /// `range` for a walk that is read in parts, as `visibility` sees it. `descending`: from the
+  /// upper bound down. `behind`, unless kNoRow: the last row of the part before.
+  struct Part {
+    const KeyBound& lower;
+    const KeyBound& upper;
+    bool descending = false;
+    std::uint32_t behind = kNoRow;
+  };
+  Status range_part(TransactionContext& context, std::size_t key, const Part& part,
+                    const mvcc::Visibility& visibility,
+                    FunctionRef<bool(std::uint32_t row)> visit) const;
   Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
               const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
 
@@ -50,7 +62,7 @@ class RowReader final {
   // are those of the first read, and were checked then.
   bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
   bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
-  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
+  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper, bool descending,
                      std::uint32_t last, const ReadAgain& again) const;
   bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
 

@@ -33,7 +33,7 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
   if (!data_.keys.can_find(key_index)) return false;  // dropped, so perhaps not maintained
   const KeyIndex& key = *data_.keys[key_index];
   if (key.is_ordered())
-    return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
+    return is_same_range(key_index, {prefix, true}, {prefix, true}, false, kNoRow, again);
   std::array<Value, kKeyColumnsMax> copy;
   for (std::size_t i = 0; i < prefix.size(); ++i)
     copy[i] = data_.columns[key.columns()[i]]->fitted(prefix[i]);
@@ -57,7 +57,7 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
 
 // An ordered key has an entry for each version, so each version is checked by itself.
 bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
-                              std::uint32_t last, const ReadAgain& again) const {
+                              bool descending, std::uint32_t last, const ReadAgain& again) const {
   if (!data_.keys.can_find(key_index)) return false;
   const KeyIndex& key = *data_.keys[key_index];
   // The bounds were valid when they were read; a column may have another type since, with the same
@@ -72,8 +72,8 @@ bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, cons
   const std::vector<Value> high = normalised(upper);
   bool is_same = true;
   const auto matters = [&](std::uint32_t row) { return row == last || !is_same_row(row, again); };
-  build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
-              [&](std::uint32_t row) {
+  build_.walk(key, {low, lower.inclusive, high, upper.inclusive, descending}, again.then.snapshot(),
+              matters, [&](std::uint32_t row) {
                 is_same = is_same_row(row, again);
                 return is_same && row != last;
               });

@@ -54,6 +54,11 @@ class ReadSet {
   /// been checked.
   void add_range(const Table& table, std::size_t key, const KeyBound& lower, const KeyBound& upper,
                  std::uint32_t last);
+  /// It began to walk through the range; note_walked says how far it came. The result names the
+  /// walk until the transaction ends.
+  std::size_t add_walk(const Table& table, std::size_t key, const KeyBound& lower,
+                       const KeyBound& upper, bool descending);
+  void note_walked(std::size_t walk, std::uint32_t last) noexcept;
   /// It read all rows that fulfil `where`, which has been checked.
   void add_scan(const Table& table, const Predicate& where);
   /// An insert was refused with kAlreadyExists: one of these rows has a key that is taken. `values`
@@ -90,6 +95,7 @@ class ReadSet {
     bool is_lower_inclusive;
     bool is_upper_inclusive;
     std::uint32_t last;
+    bool is_descending;
   };
   struct Scan {
     const Table* table;

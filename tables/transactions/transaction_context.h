@@ -7,11 +7,11 @@
 
 #include "base/stable_array.h"
 #include "columns/cells/unflushed.h"
-#include "flugs/transaction.h"
 #include "mvcc/transaction_slots.h"
 #include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
 #include "tables/transactions/held_locks.h"
+#include "tables/transactions/open_walks.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/savepoints.h"
 #include "tables/transactions/slot_rows.h"
@@ -48,7 +48,7 @@ struct IndexChange {
 /// uses it again, so that a transaction allocates nothing once its vectors have grown.
 ///
 /// Invariant: when no transaction is open, `writes`, `index_changes`, `unflushed`, `savepoints`,
-/// `locks` and `reads` are empty, and so are the dying rows of `dead_rows`.
+/// `locks`, `reads` and `walks` are empty, and so are the dying rows of `dead_rows`.
 /// Thread-safety: one thread at a time; other threads may call what EndingState lets them call, and
 /// read the counters. On cache lines of its own.
 class alignas(128) TransactionContext final {
@@ -74,6 +74,7 @@ class alignas(128) TransactionContext final {
   HeldLocks locks;
 
   ReadSet reads;  ///< of a serializable transaction that may write
+  OpenWalks walks;
 
   // Kept for the next transactions:
   StatementScratch scratch;
@@ -114,9 +115,10 @@ class alignas(128) TransactionContext final {
   }
   /// Undoes everything since the mark: of a statement, or behind a savepoint.
   void undo_since(const TransactionMark& mark) noexcept;
-  /// Whether this row, which the transaction inserted, may be changed in place: no savepoint needs
-  /// its present state. May say no for a row that was written long ago.
+  /// Whether this row, which the transaction inserted, may be changed in place: no savepoint and no
+  /// walk needs its present state. May say no for a row that was written long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept {
+    if (!walks.empty()) return false;
     return savepoints.empty() || writes.has_inserted_since(savepoints.newest().writes, table, row);
   }
   /// The table with that id, for a row that was written.

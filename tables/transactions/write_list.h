@@ -57,6 +57,13 @@ class WriteList final {
   /// was written long ago.
   bool has_inserted_since(std::size_t first, std::uint32_t table, std::uint32_t row) const noexcept;
 
+  /// Whether a write at or behind place `first` of the list was to the table.
+  bool has_written_since(std::size_t first, std::uint32_t table) const noexcept {
+    return std::any_of(writes_.begin() + static_cast<std::ptrdiff_t>(std::min(first, size())),
+                       writes_.end(),
+                       [&](const mvcc::Write& write) { return write.table == table; });
+  }
+
  private:
   std::vector<mvcc::Write> writes_;
   std::size_t flushed_ahead_ = 0;

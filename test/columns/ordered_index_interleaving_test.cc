@@ -160,43 +160,55 @@ TEST_CASE("an ordered index may change at any comparison of an insert or erase")
       }
 }
 
-TEST_CASE("an ordered index may change at any comparison of a scan") {
-  for (const std::uint32_t leaf : {0u, 11u, kRootSeparatorLeaf})
-    for (const auto& [meddling_name, meddling] : kMeddling) {
-      const std::uint32_t row = (leaf + 1) * kLeafRows - 1;
-      for (std::uint32_t call = 1;; call += call < 40 ? 1 : 7) {
-        INFO("scan at leaf " << leaf << ", at comparison " << call << ": " << meddling_name);
-        Bed bed;
-        const std::uint32_t first = row - 60;
-        const std::uint32_t last = row + 60;
-        std::uint32_t calls_left = call;
-        std::vector<std::uint32_t> found;
-        bed.index.scan(
-            0,
-            [&](const OrderedEntry& entry) {
-              if (calls_left > 0) {
-                --calls_left;
-                if (calls_left == 0) meddling(bed, row);
-              }
-              const std::uint32_t key = bed.keys.key_of[entry.row];
-              return key < bed.keys.key_of[first] ? -1 : key > bed.keys.key_of[last] ? 1 : 0;
-            },
-            [&](const OrderedEntry& entry) {
-              found.push_back(entry.row);
-              return true;
-            });
-        // Ascending, and without a missing row that was there all the time.
-        REQUIRE(std::is_sorted(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
-          return std::pair(bed.keys.key_of[a], a) < std::pair(bed.keys.key_of[b], b);
-        }));
-        REQUIRE(std::adjacent_find(found.begin(), found.end()) == found.end());
-        const std::set<std::uint32_t> seen(found.begin(), found.end());
-        for (std::uint32_t r = first; r <= last; ++r)
-          if (bed.expected.contains({bed.keys.key_of[r], r})) REQUIRE(seen.contains(r));
-        bed.require_sound();
-        if (calls_left > 0) break;
-      }
+// Scans from 60 rows before the row to 60 behind it, and calls `meddling` at the comparison number
+// `call`. False: there are fewer comparisons.
+bool scan_meddled(Bed& bed, bool down, std::uint32_t row, std::uint32_t call, const Act& meddling) {
+  const std::uint32_t first = row - 60;
+  const std::uint32_t last = row + 60;
+  std::uint32_t calls_left = call;
+  std::vector<std::uint32_t> found;
+  const auto probe = [&](const OrderedEntry& entry) {
+    if (calls_left > 0) {
+      --calls_left;
+      if (calls_left == 0) meddling(bed, row);
     }
+    const std::uint32_t key = bed.keys.key_of[entry.row];
+    return key < bed.keys.key_of[first] ? -1 : key > bed.keys.key_of[last] ? 1 : 0;
+  };
+  const auto visit = [&](const OrderedEntry& entry) {
+    found.push_back(entry.row);
+    return true;
+  };
+  if (down) {
+    bed.index.scan_down(0, probe, visit);
+    std::reverse(found.begin(), found.end());
+  } else {
+    bed.index.scan(0, probe, visit);
+  }
+  // In order, and without a missing row that was there all the time.
+  REQUIRE(std::is_sorted(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(bed.keys.key_of[a], a) < std::pair(bed.keys.key_of[b], b);
+  }));
+  REQUIRE(std::adjacent_find(found.begin(), found.end()) == found.end());
+  const std::set<std::uint32_t> seen(found.begin(), found.end());
+  for (std::uint32_t r = first; r <= last; ++r)
+    if (bed.expected.contains({bed.keys.key_of[r], r})) REQUIRE(seen.contains(r));
+  bed.require_sound();
+  return calls_left == 0;
+}
+
+TEST_CASE("an ordered index may change at any comparison of a scan") {
+  for (const bool down : {false, true})
+    for (const std::uint32_t leaf : {0u, 11u, kRootSeparatorLeaf})
+      for (const auto& [meddling_name, meddling] : kMeddling) {
+        const std::uint32_t row = (leaf + 1) * kLeafRows - 1;
+        for (std::uint32_t call = 1;; call += call < 40 ? 1 : 7) {
+          INFO("scan " << (down ? "down" : "up") << " at leaf " << leaf << ", at comparison "
+                       << call << ": " << meddling_name);
+          Bed bed;
+          if (!scan_meddled(bed, down, row, call, meddling)) break;
+        }
+      }
 }
 
 }  // namespace

@@ -56,6 +56,22 @@ std::vector<OrderedEntry> scan_prefixes(const OrderedIndex& index, std::uint64_t
   return found;
 }
 
+std::vector<OrderedEntry> scan_down_prefixes(const OrderedIndex& index, std::uint64_t first,
+                                             std::uint64_t last) {
+  std::vector<OrderedEntry> found;
+  index.scan_down(
+      last,
+      [&](const OrderedEntry& entry) {
+        return entry.prefix < first ? -1 : entry.prefix > last ? 1 : 0;
+      },
+      [&](const OrderedEntry& entry) {
+        found.push_back(entry);
+        return true;
+      });
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
 std::vector<OrderedEntry> scan_all(const OrderedIndex& index) {
   return scan_prefixes(index, kEverything, ~std::uint64_t{0});
 }
@@ -187,6 +203,11 @@ TEST_CASE("a scan stops when the visitor says so") {
     REQUIRE(scan_prefixes(index, 4, 4) ==
             std::vector<OrderedEntry>{{4, 8}, {4, 9}, {4, 10}, {4, 11}});
     REQUIRE(scan_prefixes(index, 5, 5).empty());
+    REQUIRE(scan_down_prefixes(index, 4, 4) == scan_prefixes(index, 4, 4));
+    REQUIRE(scan_down_prefixes(index, 5, 5).empty());
+    REQUIRE(scan_down_prefixes(index, 4997, ~std::uint64_t{0}).size() == 4);
+    REQUIRE(scan_down_prefixes(index, 0, 4).size() == 12);
+    REQUIRE(scan_down_prefixes(index, kEverything, ~std::uint64_t{0}) == scan_all(index));
     REQUIRE(scan_prefixes(index, 5000, ~std::uint64_t{0}).empty());
     REQUIRE(scan_prefixes(index, 4997, ~std::uint64_t{0}).size() == 4);
     REQUIRE(scan_all(index).size() == 10'000);
@@ -197,6 +218,14 @@ TEST_CASE("a scan stops when the visitor says so") {
       index.scan(
           0, [](const OrderedEntry&) { return 0; },
           [&](const OrderedEntry&) { return ++visits < wanted; });
+      REQUIRE(visits == wanted);
+      visits = 0;
+      index.scan_down(
+          ~std::uint64_t{0}, [](const OrderedEntry&) { return 0; },
+          [&](const OrderedEntry& entry) {
+            REQUIRE(entry.row == 9'999 - visits);
+            return ++visits < wanted;
+          });
       REQUIRE(visits == wanted);
     }
   }
@@ -216,6 +245,7 @@ TEST_CASE("a scan stops when the visitor says so") {
   SECTION("in an empty index") {
     index.clear();
     REQUIRE(scan_all(index).empty());
+    REQUIRE(scan_down_prefixes(index, 0, ~std::uint64_t{0}).empty());
     require_sound(index);
   }
 }

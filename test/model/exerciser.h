@@ -119,6 +119,21 @@ class Exerciser {
                        const ModelValue& wanted);
   void read_batch(const ModelTable& table, const ScanBatch& batch, std::span<const ColumnId> of);
 
+  // exerciser_walks.cc
+  struct Bounds {
+    ModelRow low;
+    ModelRow high;
+    bool low_inclusive = true;
+    bool high_inclusive = true;
+    bool is_prefix = false;
+  };
+  void walk(Open& open, ModelTable& table);
+  std::vector<SeenRow> expected_walk(Open& open, ModelTable& table, const ModelKey& key,
+                                     const Bounds& bounds);
+  Bounds draw_bounds(Open& open, ModelTable& table, const ModelKey& key);
+  Rows begin_walk(Open& open, KeyId key, const Bounds& bounds);
+  void write_meanwhile(Open& open, ModelTable& table);
+
   // exerciser_queries.cc
   void query(Open& open, ModelTable& table);
   void query_totals(Open& open, ModelTable& table);
