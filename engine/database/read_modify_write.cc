@@ -108,6 +108,14 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   return target;
 }
 
+Result<engine::Table*> Transaction::table_to_write(TableId table) {
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
+  return target;
+}
+
 // With read committed each call has a snapshot of its own: if a newer version was committed between
 // the look and the change, the next look finds it.
 template <typename Change>
@@ -243,18 +251,28 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
+  const auto find = [&](std::vector<RowId>& found) {
+    return rows(key, lower, upper, [&](const Row& row) {
+      found.push_back(row.id());
+      return true;
+    });
+  };
+  return remove_found(**target, find);
+}
+
+// `find` gives the rows to delete. With read committed, rows that were changed since are found
+// again.
+Result<std::uint64_t> Transaction::remove_found(
+    engine::Table& target, FunctionRef<Status(std::vector<RowId>& found)> find) {
   const engine::TransactionMark before = context_->mark();
   std::uint64_t removed = 0;
   std::vector<RowId> found;
   for (bool is_anew = true; is_anew;) {
     found.clear();
-    Status done = rows(key, lower, upper, [&](const Row& row) {
-      found.push_back(row.id());
-      return true;
-    });
+    Status done = find(found);
     is_anew = false;
     for (std::size_t i = 0; done.ok() && i < found.size(); ++i) {
-      done = engine::RowWriter(**target, *context_).remove_only(found[i]);
+      done = engine::RowWriter(target, *context_).remove_only(found[i]);
       removed += done.ok() ? 1 : 0;
       if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
       is_anew = true;  // another version has been committed meanwhile, or the row is gone
@@ -264,11 +282,11 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
     FLUGS_DCHECK(before.writes <= context_->writes.size());
     context_->undo_since(before);  // as finish_removal does
     if (!done.message().empty()) return done;
-    return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),
-                                           (*target)->keys()[key.index]->name()));
+    return Status(done.code(), fmt::format("table {}", target.name()));
   }
-  // Rows of the range may refer to each other: foreign keys are checked when all of them are gone.
-  if (Status s = engine::RowWriter(**target, *context_).finish_removal(before); !s.ok()) return s;
+  // Rows that are deleted together may refer to each other: foreign keys are checked when all of
+  // them are gone.
+  if (Status s = engine::RowWriter(target, *context_).finish_removal(before); !s.ok()) return s;
   return removed;
 }
 

@@ -117,6 +117,9 @@ class Expr {
 
 /// A column of the query's input, by name.
 Expr col(std::string name);
+/// The id of a table's row (RowId::value) as an int64. Can be selected from a table; a condition
+/// directly behind the table cannot use it.
+Expr row_id();
 /// A value, or NULL (`Value::null()`, which takes the type that its place needs). Text is copied. A
 /// decimal needs a scale of its own (Value::decimal).
 Expr constant(const Value& value);
@@ -136,6 +139,13 @@ Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length);
 Expr first_byte(const Expr& text);
 /// A number as a double.
 Expr to_double(const Expr& number);
+
+/// A column's new value in a write by condition (Transaction::update_where): an expression of the
+/// columns of the row as it was before.
+struct Assignment {
+  std::string column;
+  Expr value;
+};
 
 struct WhenThen {
   Expr when;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
@@ -28,6 +29,11 @@ struct RowCursorWay;
 class Table;
 struct TransactionAccess;
 }  // namespace engine
+
+namespace query {
+class Expr;
+struct Assignment;
+}  // namespace query
 
 enum class AccessMode : std::uint8_t {
   kReadWrite,  ///< costs no more than kReadOnly until the first write
@@ -298,6 +304,9 @@ class Transaction {
   /// `visit` has not seen a batch without its values).
   Status scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
               FunctionRef<bool(const ScanBatch&)> visit) const;
+  /// The same for the rows for which any expression is true. Fails with: as above; as Query::where.
+  Status scan(TableId table, std::span<const ColumnId> columns, const query::Expr& where,
+              FunctionRef<bool(const ScanBatch&)> visit) const;
   Status scan(TableId table, std::initializer_list<ColumnId> columns,
               FunctionRef<bool(const ScanBatch&)> visit) const {
     return scan(table, std::span<const ColumnId>(columns.begin(), columns.size()), Predicate::all(),
@@ -354,6 +363,26 @@ class Transaction {
   /// Deletes every visible row between two bounds of an ordered key; returns their number.
   /// Fails with: as rows and remove; then no row is deleted.
   Result<std::uint64_t> remove_range(KeyId key, KeyBound lower, KeyBound upper);
+
+  /// Changes every visible row for which `where` is true, and returns their number. The new values
+  /// may be computed from the row's columns as they are before the call:
+  ///     t.update_where(items, col("stock") < 10, {{"stock", col("stock") + 100}});
+  /// The rows are found first, by all threads, and then changed one by one in no particular order:
+  /// a value of a unique key must be free when its row is changed. Takes 16 bytes of DRAM and more
+  /// for each row. With kReadCommitted the call begins again if another transaction has changed one
+  /// of the rows meanwhile.
+  /// Durable when: commit returns ok.
+  /// Fails with: kInvalidArgument (the condition, or a value, as in Query::where and select; no
+  /// such column), kOverflow, kOutOfMemory, and as update; then no row is changed.
+  Result<std::uint64_t> update_where(TableId table, const query::Expr& where,
+                                     std::span<const query::Assignment> changes);
+  Result<std::uint64_t> update_where(TableId table, const query::Expr& where,
+                                     std::initializer_list<query::Assignment> changes);
+  /// Deletes every visible row for which `where` is true, and returns their number.
+  /// Durable when: commit returns ok.
+  /// Fails with: kInvalidArgument (the condition), kOverflow, kOutOfMemory, and as remove; then no
+  /// row is deleted.
+  Result<std::uint64_t> remove_where(TableId table, const query::Expr& where);
 
   /// Names this moment, so that later writes can be undone without the earlier ones. Savepoints
   /// nest: each lies within those made before it. A savepoint costs some bytes until it is
@@ -418,6 +447,9 @@ class Transaction {
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
+  Result<std::uint64_t> remove_found(engine::Table& target,
+                                     FunctionRef<Status(std::vector<RowId>& found)> find);
+  Result<engine::Table*> table_to_write(TableId table);
   Result<Upserted> insert_or(KeyId key, std::span<const Value> row,
                              std::span<const ColumnValue> changes);
   template <typename Call>

@@ -98,6 +98,8 @@ Expr wrong(std::string why);
 
 /// The name of an output: given by as(), or a column's own, or the expression as text.
 std::string output_name(const Expr& expr);
+/// The column that row_id() names.
+std::string row_id_name();
 std::string output_name(const Aggregate& aggregate);
 
 }  // namespace flugs::query

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "columns/column/column.h"
 #include "query/expressions/expr_node.h"
+#include "tables/catalog/schema_checks.h"
 
 namespace flugs::query {
 
@@ -133,6 +134,10 @@ Expr col(std::string name) {
   node->text = std::move(name);
   return Expr(std::move(node));
 }
+
+std::string row_id_name() { return std::string(engine::kRowIdName); }
+
+Expr row_id() { return col(row_id_name()); }
 
 Expr constant(const Value& value) {
   if (value.scale() == Value::kScaleOfColumn)

@@ -165,7 +165,9 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
                                                           column.domain->count() <= codes_max});
   }
   for (const auto& [name, use] : needed)
-    if (known.count(name) == 0)
+    if (name == row_id_name())
+      outputs.push_back({TableScan::kRowIds, false});
+    else if (known.count(name) == 0)
       fail(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}", node.text, name));
   Pipeline pipeline;
   pipeline.explain = explain_node("scan " + node.text, {});
@@ -244,6 +246,13 @@ Pipeline Planner::from_rows(Rows rows, ExplainPtr explain) {
       std::make_unique<RowsSource>(context_, std::make_shared<const Rows>(std::move(rows)));
   pipeline.explain = std::move(explain);
   return pipeline;
+}
+
+void Planner::stream(const QueryNode& node, FunctionRef<void(const Schema&, Pipeline&)> take) {
+  Needed needed;
+  for (const std::string& name : names(node)) needed[name].values = true;
+  Pipeline pipeline = open(node, needed);
+  take(pipeline.schema, pipeline);
 }
 
 Rows Planner::run(const QueryNode& node, ExplainPtr& explain) {

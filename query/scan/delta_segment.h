@@ -38,6 +38,11 @@ class DeltaSegment : public Segment {
   }
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView row_ids(const RowSelection& rows, Vec& out) const override {
+    std::int64_t* ids = out.ints(rows.count);
+    for (std::size_t i = 0; i < rows.count; ++i) ids[i] = chunk_.first_row + rows.place(i);
+    return out.view(false);
+  }
 
   // delta_segment_blocks.cc
   bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override;

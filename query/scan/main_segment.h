@@ -29,6 +29,8 @@ class MainSegment : public Segment {
     virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
       return nullptr;
     }
+    /// The id of the row at a place.
+    virtual std::uint32_t id(std::uint32_t place) const noexcept = 0;
     /// As Segment::sees_all.
     virtual bool are_all_visible() const noexcept = 0;
     /// As Segment::entries_read.
@@ -59,6 +61,11 @@ class MainSegment : public Segment {
   std::uint32_t domain_code(std::uint32_t column, const Value& value) const override;
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView row_ids(const RowSelection& rows, Vec& out) const override {
+    std::int64_t* ids = out.ints(rows.count);
+    for (std::size_t i = 0; i < rows.count; ++i) ids[i] = rows_->id(rows.place(i));
+    return out.view(false);
+  }
   bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override {
     least = columns_[column]->min();
     greatest = columns_[column]->max();

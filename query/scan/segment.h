@@ -29,6 +29,11 @@ struct RowSelection {
   std::uint32_t first = 0;
   const std::uint32_t* positions = nullptr;
   std::size_t count = 0;
+
+  /// The position of row `i` of the selection in the segment.
+  std::uint32_t place(std::size_t i) const noexcept {
+    return first + (positions != nullptr ? positions[i] : static_cast<std::uint32_t>(i));
+  }
 };
 
 using columns::Int128;
@@ -70,6 +75,9 @@ class Segment {
   virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
   /// The same as codes of the column's domain. Fails with kCorrupt.
   virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
+
+  /// Ids of the rows.
+  virtual ColumnView row_ids(const RowSelection& rows, Vec& out) const = 0;
 
   /// Whether the column may be NULL in one of the rows.
   virtual bool may_be_null(std::uint32_t column) const noexcept = 0;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
+#include "query/expressions/expr_node.h"
 
 namespace flugs::query {
 
@@ -67,7 +68,8 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
       explain_(std::move(explain)) {
   for (const Expr& condition : conditions) add_filter(condition);
   for (const Output& output : outputs_) {
-    FLUGS_CHECK(output.column < plain_schema_.size());
+    has_row_ids_ |= output.column == kRowIds;
+    FLUGS_CHECK(output.column < plain_schema_.size() || output.column == kRowIds);
     FLUGS_CHECK(!output.as_codes || table_->schema()[output.column].domain != nullptr);
     output_columns_.push_back(output.column);
   }
@@ -116,7 +118,10 @@ void TableScan::add_filter(const Expr& condition) {
 Schema TableScan::output_schema() const {
   Schema schema;
   for (const Output& output : outputs_)
-    schema.push_back((output.as_codes ? table_->schema() : plain_schema_)[output.column]);
+    if (output.column == kRowIds)
+      schema.push_back({row_id_name(), {Type::kInt64, 0}, nullptr});
+    else
+      schema.push_back((output.as_codes ? table_->schema() : plain_schema_)[output.column]);
   return schema;
 }
 
@@ -159,6 +164,7 @@ std::vector<std::uint32_t> TableScan::best_first() const {
 
 void TableScan::begin(const Sink& sink) {
   first_rows_ = sink.first_rows();
+  if (first_rows_ && output_columns_[first_rows_->column] == kRowIds) first_rows_.reset();
   if (first_rows_) {
     FLUGS_CHECK(first_rows_->column < output_columns_.size());
     first_rows_->column = output_columns_[first_rows_->column];
@@ -168,8 +174,8 @@ void TableScan::begin(const Sink& sink) {
   for (const std::uint32_t s : best_first()) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
-    const bool is_whole =
-        sink.takes_segments() && segment.answers_whole() && needs_no_filter(segment);
+    const bool is_whole = !has_row_ids_ && sink.takes_segments() && segment.answers_whole() &&
+                          needs_no_filter(segment);
     const std::uint32_t step = is_whole ? std::max(rows, 1u) : kScanRows;
     if (is_whole && rows > 0 && sink.takes_headers() && segment.sees_all()) ++by_header_;
     for (std::uint32_t first = 0; first < rows; first += step)
@@ -185,6 +191,7 @@ std::size_t TableScan::workers_max() const noexcept {
 std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {
   FLUGS_CHECK(output < output_columns_.size());
   const std::uint32_t c = output_columns_[output];
+  if (c == kRowIds) return std::nullopt;
   if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
   std::optional<PayloadRange> all;
   for (const auto& segment : table_->segments()) {
@@ -259,7 +266,7 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     return;
   }
   context_.check_stop();
-  if (part.rows == segment.row_count() && part.rows > 0 && sink.takes_segments() &&
+  if (part.rows == segment.row_count() && part.rows > 0 && !has_row_ids_ && sink.takes_segments() &&
       segment.answers_whole() && needs_no_filter(segment) && run_whole(segment, worker, sink))
     return;
   Local& local = local_of(worker);
@@ -343,7 +350,7 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   const std::uint64_t narrowed = narrow(segment, first, count, mask);
   if (narrowed != 0) left = columns::count_bits(mask, 0, count);
   if (left == 0) return;
-  if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() &&
+  if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() && !has_row_ids_ &&
       sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
                        worker)) {
     selected_.fetch_add(left, std::memory_order_relaxed);
@@ -364,6 +371,13 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   }
 }
 
+ColumnView TableScan::read(const Output& output, const Segment& segment, const RowSelection& rows,
+                           Vec& out) const {
+  if (output.column == kRowIds) return segment.row_ids(rows, out);
+  return output.as_codes ? segment.codes(output.column, rows, out)
+                         : segment.values(output.column, rows, out);
+}
+
 void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
                           Local& local, std::uint32_t worker, Sink& sink) {
   FLUGS_DCHECK(rows.count <= kBatchRows);
@@ -373,9 +387,7 @@ void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64
   selected_.fetch_add(rows.count, std::memory_order_relaxed);
   local.output.rows = rows.count;
   for (std::size_t o = 0; o < outputs_.size(); ++o)
-    local.output.columns[o] = outputs_[o].as_codes
-                                  ? segment.codes(outputs_[o].column, rows, local.outputs[o])
-                                  : segment.values(outputs_[o].column, rows, local.outputs[o]);
+    local.output.columns[o] = read(outputs_[o], segment, rows, local.outputs[o]);
   context_.batches.fetch_add(1, std::memory_order_relaxed);
   sink.push(local.output, worker);
 }

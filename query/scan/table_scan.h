@@ -32,11 +32,13 @@ struct ScanFilter {
 /// on the rows that are left, then the requested columns.
 class TableScan : public Source {
  public:
-  /// A column of the output: `as_codes` only if the table's schema has a domain for it.
+  /// A column of the output: `as_codes` only if the table's schema has a domain for it. kRowIds:
+  /// not a column of the table, but the ids of the rows.
   struct Output {
     std::uint32_t column;
     bool as_codes;
   };
+  static constexpr std::uint32_t kRowIds = ~std::uint32_t{0};
 
   TableScan(RunContext& context, std::unique_ptr<TableView> table,
             const std::vector<Expr>& conditions, std::vector<Output> outputs, ExplainPtr explain);
@@ -71,6 +73,8 @@ class TableScan : public Source {
 
   void add_filter(const Expr& condition);
   std::optional<std::size_t> join_ranges(const RangeCondition& range);
+  ColumnView read(const Output& output, const Segment& segment, const RowSelection& rows,
+                  Vec& out) const;
   bool is_ruled_out(const Segment& segment) const;
   bool needs_no_filter(const Segment& segment) const;
   std::vector<std::uint32_t> best_first() const;
@@ -95,6 +99,7 @@ class TableScan : public Source {
   std::vector<std::unique_ptr<ScanFilter>> filters_;
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> output_columns_;
+  bool has_row_ids_ = false;  // then segments are not offered to the sink as they are
   std::vector<Morsel> morsels_;
   std::size_t by_header_ = 0;            // of these, segments of which only the header is read
   std::optional<FirstRows> first_rows_;  // by a column of the table

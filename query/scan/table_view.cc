@@ -15,8 +15,9 @@ namespace {
 /// The rows of a group that a transaction sees, by their places in the columns.
 class GroupRows : public MainSegment::Rows {
  public:
-  GroupRows(const engine::RowGroup& group, const mvcc::Visibility& visibility) noexcept
-      : group_(group), visibility_(visibility) {}
+  GroupRows(const engine::RowGroup& group, std::uint32_t first_row,
+            const mvcc::Visibility& visibility) noexcept
+      : group_(group), first_row_(first_row), visibility_(visibility) {}
 
   std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) override {
     const std::uint64_t read = group_.visible(first, count, visibility_, mask);
@@ -26,6 +27,9 @@ class GroupRows : public MainSegment::Rows {
   columns::ExtremePlaces* extreme_places(std::uint32_t column) const noexcept override {
     return group_.has_deletions() ? group_.extreme_places(column) : nullptr;
   }
+  std::uint32_t id(std::uint32_t place) const noexcept override {
+    return first_row_ + group_.offset_of(place);
+  }
   bool are_all_visible() const noexcept override { return !group_.has_deletions(); }
   std::uint64_t entries_read() const noexcept override {
     return entries_read_.load(std::memory_order_relaxed);
@@ -33,19 +37,21 @@ class GroupRows : public MainSegment::Rows {
 
  private:
   const engine::RowGroup& group_;
+  const std::uint32_t first_row_;
   const mvcc::Visibility& visibility_;
   std::atomic<std::uint64_t> entries_read_{0};
 };
 
 }  // namespace
 
-void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility) {
+void TableView::add_group(const engine::RowGroup& group, std::uint32_t first_row,
+                          const mvcc::Visibility& visibility) {
   std::vector<const columns::MainColumn*> columns;
   columns.reserve(schema_.size());
   for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
   segments_.push_back(
       std::make_unique<MainSegment>(table_.name(), schema_, std::move(columns), group.stored_rows(),
-                                    std::make_unique<GroupRows>(group, visibility)));
+                                    std::make_unique<GroupRows>(group, first_row, visibility)));
   row_positions_ += group.stored_rows();
   has_groups_ = true;
 }
@@ -85,7 +91,7 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
   const std::size_t chunks = table_.rows.chunk_count();
   for (std::size_t i = 0; i < chunks; ++i) {
     if (const engine::RowGroup* group = table_.rows.group(i); group != nullptr) {
-      if (group->stored_rows() != 0) add_group(*group, visibility);
+      if (group->stored_rows() != 0) add_group(*group, table_.rows.first_row_of(i), visibility);
       continue;
     }
     const engine::RowStore::ChunkView chunk = table_.rows.chunk(i, rows_end);

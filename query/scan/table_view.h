@@ -27,7 +27,8 @@ class TableView {
   void add_columns();
   void add_formers(const columns::RowLayout& layout);
   void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
-  void add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility);
+  void add_group(const engine::RowGroup& group, std::uint32_t first_row,
+                 const mvcc::Visibility& visibility);
 
   const engine::TableData& table_;
   Schema schema_;

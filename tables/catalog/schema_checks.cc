@@ -73,6 +73,8 @@ Status check_name(const char* what, const std::string& name) {
                              name.substr(0, kNameBytesMax), name.size(), kNameBytesMax));
   if (name.find('\0') != std::string::npos)
     return unfit(fmt::format("{} name contains a zero byte", what));
+  if (name == kRowIdName)
+    return unfit(fmt::format("{} name '{}' is kept for the ids of rows", what, name));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flugs/schema.h"
@@ -9,6 +10,9 @@
 #include "tables/catalog/schema_bytes.h"
 
 namespace flugs::engine {
+
+/// No column has this name: queries give it to the ids of rows (query::row_id).
+inline constexpr std::string_view kRowIdName = "row_id()";
 
 inline constexpr std::size_t kChecksMax = 64;
 

@@ -99,7 +99,9 @@ class RowGroup {
     if ((word.stored & bit) == 0) return kNoPlace;
     return word.stored_before + static_cast<std::uint32_t>(std::popcount(word.stored & (bit - 1)));
   }
-  /// The same, but a row without a place gets some valid place: after damage a reader may ask for
+  /// The other way round, for a stored row.
+  std::uint32_t offset_of(std::uint32_t place) const noexcept;
+  /// As place_of, but a row without a place gets some valid one: after damage a reader may ask for
   /// it.
   std::uint32_t readable_place_of(std::uint32_t offset) const noexcept {
     const std::uint32_t place = place_of(offset);
@@ -214,8 +216,6 @@ class RowGroup {
   class Entries;
   /// Called before the first version block is made.
   void make_marks();
-  /// For a stored row.
-  std::uint32_t offset_of(std::uint32_t place) const noexcept;
   /// Tells the marks about a row that was deleted before the group was loaded; returns whether it
   /// was.
   bool note_found(std::uint32_t place, const mvcc::VersionLayout& version) const noexcept;

@@ -134,6 +134,12 @@ class Exerciser {
   Rows begin_walk(Open& open, KeyId key, const Bounds& bounds);
   void write_meanwhile(Open& open, ModelTable& table);
 
+  // exerciser_conditions.cc
+  std::optional<std::size_t> pick_compared(const ModelTable& table);
+  void scan_where(Open& open, ModelTable& table);
+  void remove_where(Open& open, ModelTable& table);
+  void update_where(Open& open, ModelTable& table);
+
   // exerciser_queries.cc
   void query(Open& open, ModelTable& table);
   void query_totals(Open& open, ModelTable& table);

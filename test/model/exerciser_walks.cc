@@ -84,11 +84,13 @@ void Exerciser::walk(Open& open, ModelTable& table) {
 
   Rows rows = begin_walk(open, key_id(table, *index), bounds);
   if (key.ordered && random_.chance(50)) {
+    calls_.add(Call::kRowsReverse);
     rows = std::move(rows).reverse();
     std::reverse(expected.begin(), expected.end());
   }
   if (key.ordered && random_.chance(40)) {
     const std::size_t limit = random_.below(expected.size() + 2);
+    calls_.add(Call::kRowsLimit);
     rows = std::move(rows).limit(limit);
     if (expected.size() > limit) expected.resize(limit);
   }
@@ -101,12 +103,14 @@ void Exerciser::walk(Open& open, ModelTable& table) {
       for (std::uint64_t i = random_.below(3) + 1; i > 0; --i) write_meanwhile(open, pick_table());
       until_write = random_.chance(50) ? random_.below(20) : ~std::size_t{0};
     }
+    calls_.add(Call::kRowsNext);
     row = rows.next();
     if (row == nullptr) break;
     found.push_back(*row);
     if (key.ordered && found.size() <= expected.size())
       expect_row(expected[found.size() - 1], *row, what);
   }
+  calls_.add(Call::kRowsStatus);
   expect_code({}, rows.status(), what);
   if (complaint_.empty()) expect_rows(table, std::move(expected), found, nullptr, what);
 }

@@ -24,6 +24,7 @@ class EveryRow : public MainSegment::Rows {
     std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
     return count;
   }
+  std::uint32_t id(std::uint32_t place) const noexcept override { return place; }
   bool are_all_visible() const noexcept override { return true; }
   std::uint64_t entries_read() const noexcept override { return 0; }
 };

@@ -1,0 +1,99 @@
+// Calls of a transaction that find their rows by an expression.
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "engine/database/database_core.h"
+#include "engine/database/transaction_access.h"
+#include "flugs/query.h"
+#include "flugs/transaction.h"
+#include "tables/table/row_writer.h"
+
+namespace flugs {
+
+namespace {
+
+using query::Assignment;
+using query::Query;
+using query::QueryResult;
+
+// The ids of the rows, and the new values of their columns.
+Query rows_to_write(const engine::Table& table, const query::Expr& where,
+                    std::span<const Assignment> changes) {
+  std::vector<query::Item> outputs = {query::row_id()};
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    outputs.emplace_back(changes[i].value.as(fmt::format("new {}", i)));
+  return Query::table(table.name()).where(where).select(std::move(outputs));
+}
+
+RowId id_in(const QueryResult& rows, std::size_t row) {
+  return RowId(static_cast<std::uint32_t>(rows.get_unchecked(row, 0).raw()));
+}
+
+// The columns of the assignments; the values are not set yet.
+Result<std::vector<ColumnValue>> columns_of(const engine::Table& table,
+                                            std::span<const Assignment> changes) {
+  if (changes.empty())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no column to change is given", table.name()));
+  std::vector<ColumnValue> columns;
+  for (const Assignment& change : changes) {
+    const auto& all = table.schema().columns;
+    std::size_t at = 0;
+    while (at < all.size() && (all[at].dropped || all[at].name != change.column)) ++at;
+    if (at == all.size())
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: no column {}", table.name(), change.column));
+    columns.push_back({ColumnId(static_cast<std::uint16_t>(at)), {}});
+  }
+  return columns;
+}
+
+}  // namespace
+
+Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr& where) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(table);
+  if (!target.ok()) return target.status();
+  const Query rows = rows_to_write(**target, where, {});
+  return remove_found(**target, [&](std::vector<RowId>& found) -> Status {
+    const Result<QueryResult> result = rows.run(*this);
+    if (!result.ok()) return result.status();
+    for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));
+    return {};
+  });
+}
+
+Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr& where,
+                                                std::initializer_list<Assignment> changes) {
+  return update_where(table, where, std::span<const Assignment>(changes.begin(), changes.size()));
+}
+
+// With read committed, a row that was changed since it was found may no longer meet the condition,
+// or have other values: all writes of the call are undone, and it begins again.
+Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr& where,
+                                                std::span<const Assignment> changes) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(table);
+  if (!target.ok()) return target.status();
+  Result<std::vector<ColumnValue>> columns = columns_of(**target, changes);
+  if (!columns.ok()) return columns.status();
+  const Query rows = rows_to_write(**target, where, changes);
+  for (;;) {
+    const Result<QueryResult> found = rows.run(*this);
+    if (!found.ok()) return found.status();
+    const engine::TransactionMark before = context_->mark();
+    Status done;
+    for (std::size_t row = 0; done.ok() && row < found->row_count(); ++row) {
+      for (std::size_t i = 0; i < columns->size(); ++i)
+        (*columns)[i].value = found->get_unchecked(row, i + 1);
+      done = engine::RowWriter(**target, *context_).update(id_in(*found, row), *columns).status();
+    }
+    if (done.ok()) return found->row_count();
+    context_->undo_since(before);
+    if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) return done;
+  }
+}
+
+}  // namespace flugs

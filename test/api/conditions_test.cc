@@ -1,0 +1,150 @@
+// Writes and scans by an expression.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "flugs/flugs.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+using query::col;
+
+struct Items {
+  Items() {
+    TableSchema schema("items");
+    schema.column("id", Type::kInt64).column("stock", Type::kInt32).not_null();
+    schema.column("price", Type::kDecimal).scale(2).column("name", Type::kString);
+    schema.primary_key({"id"}).unique_key("by_name", {"name"}).check("some", col("stock") >= 0);
+    table = must(database->ensure_table(schema));
+    Transaction t = must(database->begin());
+    for (std::int64_t id = 0; id < 10'000; ++id) {
+      const std::string name = "item " + std::to_string(id);
+      must(t.insert(table, {id, id % 10, Value::decimal(id, 2), name}));
+    }
+    must(t.commit());
+  }
+  std::int64_t sum(const Transaction& t, const char* of) {
+    const query::QueryResult result =
+        must(query::Query::table("items").group_by({}, {query::sum(of).as("sum")}).run(t));
+    return must(result.get<Value>(0, "sum")).raw();
+  }
+  void merge() {
+    MergeOptions everything;
+    everything.scope = MergeScope::kEverything;
+    must(database->merge(table, everything));
+  }
+
+  TemporaryDatabase database;
+  Table table;
+};
+
+TEST_CASE("rows are changed and deleted by a condition", "[api]") {
+  for (const bool is_merged : {false, true}) {
+    Items items;
+    if (is_merged) items.merge();
+    Transaction t = must(items.database->begin());
+    CHECK(must(t.update_where(items.table, col("stock") < 2, {{"stock", col("stock") + 100}})) ==
+          2000);
+    CHECK(items.sum(t, "stock") == 45'000 + 2000 * 100);
+    // The values of both columns are computed from the row before the call.
+    CHECK(must(t.update_where(
+              items.table, col("id") == 7,
+              {{"stock", query::constant(1)}, {"price", col("price") + col("stock")}})) == 1);
+    const Row seven = must(t.get(must(items.table.primary_key()), {7}));
+    CHECK(must(seven.get<std::int32_t>("stock")) == 1);
+    CHECK(must(seven.get<Decimal>("price")) == Decimal{707, 2});
+    CHECK(must(t.remove_where(items.table, col("name").ends_with("9") || col("id") >= 9000)) ==
+          1000 + 900);
+    CHECK(must(t.remove_where(items.table, col("id") >= 9000)) == 0);
+    must(t.commit());
+    items.merge();
+    const Transaction after = must(items.database->begin());
+    CHECK(must(query::Query::table("items").run(after)).row_count() == 8100);
+    must(items.database->table_statistics(items.table));
+  }
+}
+
+TEST_CASE("a write by condition that fails has changed nothing", "[api]") {
+  Items items;
+  Transaction t = must(items.database->begin());
+  const auto update = [&](const query::Expr& where, const char* column, const query::Expr& value) {
+    const Result<std::uint64_t> done = t.update_where(items.table, where, {{column, value}});
+    CHECK(items.sum(t, "stock") == 45'000);
+    return done.status();
+  };
+  CHECK(update(col("id") >= 0, "stock", col("stock") - 1).code() ==
+        StatusCode::kConstraintViolated);
+  CHECK(update(col("id") < 2, "name", query::constant("item 500")).code() ==
+        StatusCode::kAlreadyExists);
+  CHECK(update(col("id") < 2, "stock", query::constant(Value::null())).code() ==
+        StatusCode::kConstraintViolated);
+  CHECK(update(col("id") < 2, "stock", col("name")).code() == StatusCode::kConstraintViolated);
+  CHECK(update(col("id") < 2, "none", col("id")).message() == "table items: no column none");
+  CHECK(update(col("none") < 2, "stock", col("id")).message() == "no column none");
+  CHECK(update(col("id"), "stock", col("id")).code() == StatusCode::kInvalidArgument);
+  CHECK(t.update_where(items.table, col("id") < 2, {}).code() == StatusCode::kInvalidArgument);
+  CHECK(t.remove_where(TableId(99), col("id") < 2).code() == StatusCode::kNotFound);
+  CHECK(t.remove_where(items.table, {}).code() == StatusCode::kInvalidArgument);
+  Transaction reader = must(items.database->begin(AccessMode::kReadOnly));
+  CHECK(reader.remove_where(items.table, col("id") < 2).code() == StatusCode::kReadOnly);
+  must(t.commit());
+}
+
+TEST_CASE("with read committed a write by condition meets newer rows", "[api]") {
+  Items items;
+  const KeyId primary = must(items.table.primary_key());
+  Transaction t = must(items.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted));
+  Transaction other = must(items.database->begin());
+  must(other.update(primary, {5}, {{must(items.table.column("stock")), 50}}));
+  must(other.commit());
+  CHECK(must(t.update_where(items.table, col("stock") == 50, {{"stock", col("stock") + 1}})) == 1);
+  CHECK(must(must(t.get(primary, {5})).get<std::int32_t>("stock")) == 51);
+  must(t.commit());
+}
+
+TEST_CASE("scans and queries by an expression, with the ids of rows", "[api]") {
+  for (const bool is_merged : {false, true}) {
+    Items items;
+    if (is_merged) items.merge();
+    Transaction t = must(items.database->begin());
+    must(t.remove(must(items.table.primary_key()), {7000}));
+    std::size_t rows = 0;
+    const std::vector<ColumnId> columns = {must(items.table.column("name")),
+                                           must(items.table.column("id"))};
+    must(t.scan(items.table, columns, col("id") % 7 == 0 && col("id") >= 3500,
+                [&](const ScanBatch& batch) {
+                  for (std::size_t i = 0; i < batch.row_count(); ++i) {
+                    const Row row = must(t.get(items.table, batch.row_ids()[i]));
+                    CHECK(must(row.get("name")) == batch.get_unchecked(0, i));
+                    CHECK(must(row.get("id")) == batch.get_unchecked(1, i));
+                  }
+                  rows += batch.row_count();
+                  return true;
+                }));
+    CHECK(rows == 928);  // 3500, 3507, ..., 9996, without 7000
+    rows = 0;
+    must(t.scan(items.table, columns, col("id") >= 0, [&](const ScanBatch& batch) {
+      rows += batch.row_count();
+      return false;
+    }));
+    CHECK(rows <= ScanBatch::kRowsMax);
+    CHECK(t.scan(items.table, columns, col("no") >= 0, [](const ScanBatch&) {
+             return true;
+           }).message() == "no column no");
+    const query::QueryResult found = must(query::Query::table("items")
+                                              .where(col("name") == "item 42")
+                                              .select({query::row_id(), "id"})
+                                              .run(t));
+    const RowId id(static_cast<std::uint32_t>(must(found.get<std::int64_t>(0, "row_id()"))));
+    CHECK(must(must(t.get(items.table, id)).get<std::int64_t>("id")) == 42);
+  }
+  Items items;
+  TableSchema schema("other");
+  schema.column("row_id()", Type::kInt64);
+  CHECK(items.database->ensure_table(schema).code() == StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace flugs::test
