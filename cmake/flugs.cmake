@@ -1,13 +1,13 @@
 # The functions every CMakeLists.txt of the project is written with.
 
-option(FLUGS_TOGETHER "Compile sources of a folder eight at a time" ON)
+option(FLUGS_TOGETHER "Compile many sources of a folder together" ON)
 
-# Sources of a target are compiled eight at a time: most of their time goes into headers and
+# Up to `count` sources of a target are compiled together: most of their time goes into headers and
 # templates that they have in common. Names in unnamed namespaces of a folder have to differ.
-# FLUGS_TOGETHER=OFF, the preset dev, compiles one at a time: quicker for him who changes one.
-function(flugs_together target)
+# FLUGS_TOGETHER=OFF, the preset dev, compiles one at a time: quicker after a change of one.
+function(flugs_together target count)
   set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${FLUGS_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)
+    UNITY_BUILD ${FLUGS_TOGETHER} UNITY_BUILD_BATCH_SIZE ${count})
 endfunction()
 
 # What each of our targets is compiled with: warnings in developer mode, the sanitizer asked for. Of
@@ -70,7 +70,7 @@ function(flugs_layer name)
     endif()
   endforeach()
   flugs_settings(flugs_${layer} LAYER)
-  flugs_together(flugs_${layer})
+  flugs_together(flugs_${layer} 20)
   set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${layer}>)
 endfunction()
 

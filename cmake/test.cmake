@@ -27,7 +27,7 @@ function(flugs_test name)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_USES})
   flugs_test_settings(${target})
-  flugs_together(${target})
+  flugs_together(${target} 12)
   target_precompile_headers(${target} REUSE_FROM flugs_test_header)
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")

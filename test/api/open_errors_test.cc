@@ -21,7 +21,7 @@
 namespace flugs::test {
 namespace {
 
-OpenOptions at(const TemporaryPath& path, OpenMode mode = OpenMode::kOpenOrCreate) {
+OpenOptions options_at(const TemporaryPath& path, OpenMode mode = OpenMode::kOpenOrCreate) {
   OpenOptions options = small_options(path.string());
   options.mode = mode;
   return options;
@@ -53,11 +53,11 @@ TableSchema numbers_schema() {
 
 TEST_CASE("the open mode decides whether the pool must exist", "[api]") {
   const TemporaryPath path;
-  check_refused(at(path, OpenMode::kOpen), StatusCode::kNotFound);
-  CHECK(must(Database::open(at(path, OpenMode::kCreate))).recovery_report().created);
-  check_refused(at(path, OpenMode::kCreate), StatusCode::kAlreadyExists);
-  CHECK_FALSE(must(Database::open(at(path, OpenMode::kOpen))).recovery_report().created);
-  CHECK_FALSE(must(Database::open(at(path))).recovery_report().created);
+  check_refused(options_at(path, OpenMode::kOpen), StatusCode::kNotFound);
+  CHECK(must(Database::open(options_at(path, OpenMode::kCreate))).recovery_report().created);
+  check_refused(options_at(path, OpenMode::kCreate), StatusCode::kAlreadyExists);
+  CHECK_FALSE(must(Database::open(options_at(path, OpenMode::kOpen))).recovery_report().created);
+  CHECK_FALSE(must(Database::open(options_at(path))).recovery_report().created);
 }
 
 TEST_CASE("threads that open or create a pool at once make one database", "[api]") {
@@ -66,7 +66,7 @@ TEST_CASE("threads that open or create a pool at once make one database", "[api]
   for (int i = 0; i < 4; ++i) {
     const ::pid_t child = ::fork();
     REQUIRE(child >= 0);
-    if (child == 0) ::_exit(static_cast<int>(Database::open(at(path)).code()));
+    if (child == 0) ::_exit(static_cast<int>(Database::open(options_at(path)).code()));
     children.push_back(child);
   }
   int opened = 0;
@@ -84,7 +84,7 @@ TEST_CASE("threads that open or create a pool at once make one database", "[api]
 TEST_CASE("options out of range are refused", "[api]") {
   const TemporaryPath path;
   const auto refuse = [&](auto&& change) {
-    OpenOptions options = at(path);
+    OpenOptions options = options_at(path);
     change(options);
     check_refused(options, StatusCode::kInvalidArgument);
     CHECK(::access(path.string().c_str(), F_OK) != 0);  // and no file was made
@@ -105,7 +105,7 @@ TEST_CASE("options out of range are refused", "[api]") {
 TEST_CASE("a build without checked reads refuses scm_read_ns, and names the build that has them",
           "[api]") {
   const TemporaryPath path;
-  OpenOptions options = at(path);
+  OpenOptions options = options_at(path);
   options.scm_write_ns = 100;
   CHECK(Database::open(options).ok());
   options.scm_read_ns = 200;
@@ -122,12 +122,12 @@ TEST_CASE("a path with a zero byte is refused, and no file is made for the part 
           "[api]") {
   const TemporaryPath path;
   for (const OpenMode mode : {OpenMode::kOpen, OpenMode::kCreate, OpenMode::kOpenOrCreate}) {
-    OpenOptions options = at(path, mode);
+    OpenOptions options = options_at(path, mode);
     options.path += std::string("\0rest", 5);
     check_refused(options, StatusCode::kInvalidArgument);
     CHECK(::access(path.string().c_str(), F_OK) != 0);
   }
-  must(Database::open(at(path)));
+  must(Database::open(options_at(path)));
   const std::string longer = path.string() + std::string("\0rest", 5);
   check_refused(small_options(longer), StatusCode::kInvalidArgument);
   CHECK(check_pool({.path = longer}).code() == StatusCode::kInvalidArgument);
@@ -137,7 +137,7 @@ TEST_CASE("a path with a zero byte is refused, and no file is made for the part 
 TEST_CASE("the number of slots may differ from one opening to the next", "[api]") {
   const TemporaryPath path;
   for (const std::uint32_t slots : {1u, 4000u, 2u}) {
-    OpenOptions options = at(path);
+    OpenOptions options = options_at(path);
     options.slots_max = slots;
     Database database = must(Database::open(options));
     std::vector<Transaction> open;
@@ -152,12 +152,12 @@ TEST_CASE("the number of slots may differ from one opening to the next", "[api]"
 
 TEST_CASE("a pool is open once at a time", "[api]") {
   const TemporaryPath path;
-  std::optional<Database> database = must(Database::open(at(path)));
-  check_refused(at(path), StatusCode::kBusy);
-  CHECK(code_in_child(at(path)) == static_cast<int>(StatusCode::kBusy));
+  std::optional<Database> database = must(Database::open(options_at(path)));
+  check_refused(options_at(path), StatusCode::kBusy);
+  CHECK(code_in_child(options_at(path)) == static_cast<int>(StatusCode::kBusy));
   database.reset();
-  CHECK(code_in_child(at(path)) == 0);
-  CHECK(Database::open(at(path)).ok());
+  CHECK(code_in_child(options_at(path)) == 0);
+  CHECK(Database::open(options_at(path)).ok());
 }
 
 TEST_CASE("a copy is a pool of its own, also beside the one that it was copied from", "[api]") {
@@ -188,14 +188,14 @@ TEST_CASE("opening leaves files that are no pools unchanged", "[api]") {
   for (const std::string& content : {std::string(), std::string("hello"), std::string(100000, 'x'),
                                      std::string(1 << 20, '\0')}) {
     write(content);
-    const auto result = Database::open(at(path, OpenMode::kOpen));
+    const auto result = Database::open(options_at(path, OpenMode::kOpen));
     INFO(result.status().to_string());
     CHECK((result.code() == StatusCode::kIncompatible || result.code() == StatusCode::kCorrupt));
     struct stat after{};
     REQUIRE(::stat(path.string().c_str(), &after) == 0);
     CHECK(static_cast<std::size_t>(after.st_size) == content.size());
   }
-  OpenOptions directory = at(path);
+  OpenOptions directory = options_at(path);
   directory.path = "/dev/shm";
   CHECK_FALSE(Database::open(directory).ok());
   directory.path = "/nonexistent/folder/pool";
@@ -206,12 +206,12 @@ TEST_CASE("opening leaves files that are no pools unchanged", "[api]") {
 
 TEST_CASE("a truncated pool is refused", "[api]") {
   const TemporaryPath path;
-  must(must(Database::open(at(path))).create_table(numbers_schema()));
+  must(must(Database::open(options_at(path))).create_table(numbers_schema()));
   struct stat whole{};
   REQUIRE(::stat(path.string().c_str(), &whole) == 0);
   for (const off_t bytes : {whole.st_size / 2, off_t{1} << 20, off_t{4096}, off_t{100}}) {
     REQUIRE(::truncate(path.string().c_str(), bytes) == 0);
-    const auto result = Database::open(at(path));
+    const auto result = Database::open(options_at(path));
     INFO(bytes << " bytes: " << result.status().to_string());
     CHECK((result.code() == StatusCode::kCorrupt || result.code() == StatusCode::kIncompatible));
   }
@@ -220,14 +220,14 @@ TEST_CASE("a truncated pool is refused", "[api]") {
 TEST_CASE("opening reports progress", "[api]") {
   const TemporaryPath path;
   {
-    Database database = must(Database::open(at(path)));
+    Database database = must(Database::open(options_at(path)));
     const TableId table = must(database.create_table(numbers_schema()));
     Transaction t = must(database.begin());
     for (int i = 0; i < 5000; ++i)
       must(t.insert(table, {Value::int64(i), Value::string(std::string_view(std::to_string(i)))}));
     must(t.commit());
   }
-  OpenOptions options = at(path);
+  OpenOptions options = options_at(path);
   std::size_t calls = 0;
   bool goes_back = false;
   Progress last;
