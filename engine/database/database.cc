@@ -18,9 +18,16 @@ bool is_usable(const std::unique_ptr<engine::DatabaseCore>& core) noexcept {
   return core != nullptr && !core->is_forked();
 }
 
+bool is_writable(const std::unique_ptr<engine::DatabaseCore>& core) noexcept {
+  return is_usable(core) && !core->is_read_only();
+}
+
+// Why a call is refused that needs a database that is open, or one that may be written.
 Status unusable(const std::unique_ptr<engine::DatabaseCore>& core) {
-  return core == nullptr ? Status(StatusCode::kInvalidArgument, "the database is not open")
-                         : engine::forked();
+  if (core == nullptr) return Status(StatusCode::kInvalidArgument, "the database is not open");
+  if (core->is_forked()) return engine::forked();
+  return Status(StatusCode::kReadOnly,
+                fmt::format("{}: opened with OpenMode::kReadOnly", core->pool().path()));
 }
 
 }  // namespace
@@ -60,7 +67,7 @@ Result<Database> Database::open(const OpenOptions& options) {
 }
 
 Result<TableId> Database::create_table(const TableSchema& schema) {
-  return is_usable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
+  return is_writable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
 }
 
 Result<Table> Database::ensure_table(const TableSchema& wanted) {
@@ -87,40 +94,40 @@ Result<Table> Database::table(std::string_view name) const {
 }
 
 Status Database::drop_table(TableId table) {
-  return is_usable(core_) ? core_->drop_table(table) : unusable(core_);
+  return is_writable(core_) ? core_->drop_table(table) : unusable(core_);
 }
 
 Status Database::rename_table(TableId table, std::string_view name) {
-  return is_usable(core_) ? core_->rename_table(table, std::string(name)) : unusable(core_);
+  return is_writable(core_) ? core_->rename_table(table, std::string(name)) : unusable(core_);
 }
 
 Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
-  return is_usable(core_) ? core_->rename_column(table, column, std::string(name))
-                          : unusable(core_);
+  return is_writable(core_) ? core_->rename_column(table, column, std::string(name))
+                            : unusable(core_);
 }
 
 Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
-  return is_usable(core_) ? core_->add_column(table, column) : Result<ColumnId>(unusable(core_));
+  return is_writable(core_) ? core_->add_column(table, column) : Result<ColumnId>(unusable(core_));
 }
 
 Status Database::change_type(TableId table, ColumnId column, Type type) {
-  return is_usable(core_) ? core_->change_type(table, column, type) : unusable(core_);
+  return is_writable(core_) ? core_->change_type(table, column, type) : unusable(core_);
 }
 
 Status Database::drop_column(TableId table, ColumnId column) {
-  return is_usable(core_) ? core_->drop_column(table, column) : unusable(core_);
+  return is_writable(core_) ? core_->drop_column(table, column) : unusable(core_);
 }
 
 Status Database::rename_key(KeyId key, std::string_view name) {
-  return is_usable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
+  return is_writable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
 }
 
 Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
-  return is_usable(core_) ? core_->add_key(table, key) : Result<KeyId>(unusable(core_));
+  return is_writable(core_) ? core_->add_key(table, key) : Result<KeyId>(unusable(core_));
 }
 
 Status Database::drop_key(KeyId key) {
-  return is_usable(core_) ? core_->drop_key(key) : unusable(core_);
+  return is_writable(core_) ? core_->drop_key(key) : unusable(core_);
 }
 
 void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
@@ -139,7 +146,7 @@ Result<TableSchema> Database::schema(TableId table) const {
 }
 
 Status Database::skip_numbers(TableId table, std::int64_t last) {
-  if (!is_usable(core_)) return unusable(core_);
+  if (!is_writable(core_)) return unusable(core_);
   return core_->skip_numbers(table, last);
 }
 
@@ -171,12 +178,13 @@ std::vector<TableId> Database::tables() const {
 }
 
 Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
-  return is_usable(core_) ? core_->begin(mode, isolation) : Result<Transaction>(unusable(core_));
+  const bool is_open = mode == AccessMode::kReadOnly ? is_usable(core_) : is_writable(core_);
+  return is_open ? core_->begin(mode, isolation) : Result<Transaction>(unusable(core_));
 }
 
 Status Database::run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                      RetryReport* report) {
-  return is_usable(core_) ? core_->run(work, options, report) : unusable(core_);
+  return is_writable(core_) ? core_->run(work, options, report) : unusable(core_);
 }
 
 std::vector<TransactionInfo> Database::transactions() const {
@@ -210,12 +218,12 @@ Result<TableStatistics> Database::table_statistics(TableId table) const {
 }
 
 Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {
-  if (!is_usable(core_)) return unusable(core_);
+  if (!is_writable(core_)) return unusable(core_);
   return core_->merge(table, options);
 }
 
 Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
-  return is_usable(core_) ? core_->set_merge_policy(table, policy) : unusable(core_);
+  return is_writable(core_) ? core_->set_merge_policy(table, policy) : unusable(core_);
 }
 
 Result<MergePolicy> Database::merge_policy(TableId table) const {

@@ -61,6 +61,7 @@ class DatabaseCore final {
   void end_left_open(FunctionRef<void()> end) noexcept;
   /// Whether this process is a child that was forked since the database was opened. Then nothing
   /// else may be called.
+  bool is_read_only() const noexcept { return options_.mode == OpenMode::kReadOnly; }
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
   Catalog& catalog() noexcept { return catalog_; }

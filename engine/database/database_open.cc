@@ -12,6 +12,24 @@ namespace flugs::engine {
 
 namespace {
 
+Status check_place(const OpenOptions& options) {
+  if (options.mode > OpenMode::kReadOnly)
+    return Status(StatusCode::kInvalidArgument, fmt::format("mode is {}, allowed are 0 to 3",
+                                                            static_cast<unsigned>(options.mode)));
+  if (options.in_memory && !options.path.empty())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("in_memory is set, and path is '{}': a database in memory has none",
+                              options.path));
+  if (options.in_memory && (options.mode == OpenMode::kOpen || options.mode == OpenMode::kReadOnly))
+    return Status(StatusCode::kInvalidArgument,
+                  "in_memory is set: a database in memory is always new, use mode kCreate or "
+                  "kOpenOrCreate");
+  if (!options.in_memory && options.path.empty())
+    return Status(StatusCode::kInvalidArgument,
+                  "OpenOptions::path is empty: name the file of the pool, or set in_memory");
+  return {};
+}
+
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
     return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
@@ -61,23 +79,42 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   return pool;
 }
 
-}  // namespace
+// A read-only database does no work that only writers need.
+OpenOptions as_opened(OpenOptions options) {
+  if (options.mode != OpenMode::kReadOnly) return options;
+  options.grow_ahead_bytes = 0;
+  options.hint_interval = std::chrono::milliseconds(0);
+  options.merge_policy = {};
+  options.merge_policy.automatic = false;
+  return options;
+}
 
-Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& options) {
-  if (Status s = check_options(options); !s.ok()) return s;
-  const auto start = std::chrono::steady_clock::now();
-  // Before there are threads: then the kernel need not wait for every processor.
-  mvcc::has_membarrier();
+Result<std::unique_ptr<pmem::Pool>> open_pool(const OpenOptions& options, bool& created) {
   const pmem::PoolOptions wanted = pool_options(options);
-  bool created = false;
-  Result<std::unique_ptr<pmem::Pool>> pool =
-      options.mode == OpenMode::kCreate ? pmem::Pool::create(wanted) : pmem::Pool::open(wanted);
-  if (options.mode == OpenMode::kCreate) created = pool.ok();
+  created = options.in_memory || options.mode == OpenMode::kCreate;
+  if (options.in_memory) return pmem::Pool::create_in_own_memory(wanted);
+  if (options.mode == OpenMode::kReadOnly) return pmem::Pool::open_to_read(wanted);
+  if (options.mode == OpenMode::kCreate) return pmem::Pool::create(wanted);
+  Result<std::unique_ptr<pmem::Pool>> pool = pmem::Pool::open(wanted);
   if (options.mode == OpenMode::kOpenOrCreate && pool.code() == StatusCode::kNotFound) {
     pool = pmem::Pool::create(wanted);
     created = pool.ok();
     if (pool.code() == StatusCode::kAlreadyExists) pool = pmem::Pool::open(wanted);  // made since
   }
+  return pool;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& given) {
+  const OpenOptions options = as_opened(given);
+  if (Status s = check_place(options); !s.ok()) return s;
+  if (Status s = check_options(options); !s.ok()) return s;
+  const auto start = std::chrono::steady_clock::now();
+  // Before there are threads: then the kernel need not wait for every processor.
+  mvcc::has_membarrier();
+  bool created = false;
+  Result<std::unique_ptr<pmem::Pool>> pool = open_pool(options, created);
   if (!pool.ok()) return std::move(pool).status();
   const double mapped_us = microseconds_since(start);
   Result<std::unique_ptr<DatabaseCore>> core = open(std::move(*pool), created, options);

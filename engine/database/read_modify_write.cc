@@ -257,13 +257,15 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
       return true;
     });
   };
-  return remove_found(**target, find);
+  const std::string where = ", key " + std::string((*target)->keys()[key.index]->name());
+  return remove_found(**target, where, find);
 }
 
-// `find` gives the rows to delete. With read committed, rows that were changed since are found
-// again.
+// `find` gives the rows to delete; `where` names the place of them in a message. With read
+// committed, rows that were changed since are found again.
 Result<std::uint64_t> Transaction::remove_found(
-    engine::Table& target, FunctionRef<Status(std::vector<RowId>& found)> find) {
+    engine::Table& target, std::string_view where,
+    FunctionRef<Status(std::vector<RowId>& found)> find) {
   const engine::TransactionMark before = context_->mark();
   std::uint64_t removed = 0;
   std::vector<RowId> found;
@@ -282,7 +284,7 @@ Result<std::uint64_t> Transaction::remove_found(
     FLUGS_DCHECK(before.writes <= context_->writes.size());
     context_->undo_since(before);  // as finish_removal does
     if (!done.message().empty()) return done;
-    return Status(done.code(), fmt::format("table {}", target.name()));
+    return Status(done.code(), fmt::format("table {}{}", target.name(), where));
   }
   // Rows that are deleted together may refer to each other: foreign keys are checked when all of
   // them are gone.

@@ -40,6 +40,9 @@ enum class OpenMode : std::uint8_t {
   kOpen,    ///< the pool must exist
   kCreate,  ///< the pool must not exist
   kOpenOrCreate,
+  kReadOnly,  ///< the pool must exist, and no process may have it open for writing. The file stays
+              ///< as it is: what recovery writes stays in this process. Many processes may read a
+              ///< pool at once. A file or a file system that must not be written to is enough
 };
 
 /// When Database::open returns. Reads, writes and commits are right from then on in both cases.
@@ -81,6 +84,9 @@ struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed. No zero byte.
   std::string path = {};
   OpenMode mode = OpenMode::kOpenOrCreate;
+  /// A new database in memory of this process, which ends with it. Needs no path, and takes memory
+  /// as it is written. For tests and caches: nothing survives.
+  bool in_memory = false;
   /// Largest size that the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has
   /// this length and is sparse: the pool takes space as it needs it.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
@@ -137,7 +143,7 @@ struct OpenOptions {
 
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
-  std::string medium;  ///< "dax", "emulated", "file" or "memory"
+  std::string medium;  ///< "dax", "emulated", "file", "memory" or "read-only"
   std::string flush;   ///< "clwb", "clflushopt", "clflush", "msync", "none"
   /// What a commit that has returned survives, in one sentence.
   std::string guarantee;
@@ -253,6 +259,9 @@ class TypedTable;
 /// pool itself once the parent has closed it. Do not fork inside a callback of the library and then
 /// return from the callback in the child.
 ///
+/// On a Database that was opened with OpenMode::kReadOnly every function that would change it, and
+/// `begin` of a transaction that may write, fails with kReadOnly.
+///
 /// On a Database that is not open every function fails with kInvalidArgument or returns something
 /// empty.
 class Database {
@@ -260,7 +269,8 @@ class Database {
   /// Opens a pool, or creates it, and recovers it; OpenOptions::ready says when it returns.
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
-  /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument (an option, or the
+  /// newer version), kCorrupt, kReadOnly (the file may not be written: see OpenMode::kReadOnly),
+  /// kOutOfSpace, kInvalidArgument (an option, or the
   /// processors' clocks cannot be used), kIoError.
   static Result<Database> open(const OpenOptions& options);
 

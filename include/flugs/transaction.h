@@ -447,7 +447,7 @@ class Transaction {
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
-  Result<std::uint64_t> remove_found(engine::Table& target,
+  Result<std::uint64_t> remove_found(engine::Table& target, std::string_view where,
                                      FunctionRef<Status(std::vector<RowId>& found)> find);
   Result<engine::Table*> table_to_write(TableId table);
   Result<Upserted> insert_or(KeyId key, std::span<const Value> row,

@@ -2,6 +2,7 @@
 
 #include "pmem/kinds/memory_pool.h"
 #include "pmem/kinds/object_pool.h"
+#include "pmem/kinds/private_pools.h"
 #include "pmem/pool/found_words.h"
 #include "pmem/space/extent_allocator.h"
 
@@ -13,6 +14,14 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& options) {
 
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
   return ObjectPool::open(options);
+}
+
+Result<std::unique_ptr<Pool>> Pool::open_to_read(const PoolOptions& options) {
+  return ReadOnlyPool::open(options);
+}
+
+Result<std::unique_ptr<Pool>> Pool::create_in_own_memory(const PoolOptions& options) {
+  return OwnMemoryPool::create(options);
 }
 
 Result<std::unique_ptr<Pool>> Pool::create_in_memory(std::span<std::byte> buffer,

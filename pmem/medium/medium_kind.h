@@ -15,7 +15,8 @@ enum class MediumKind : std::uint8_t {
   kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
   kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
   kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
-  kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
+  kMemory,    ///< a plain buffer: survives nothing; for databases in memory, and for tests
+  kPrivate,   ///< a private view of a file, which stays as it is: for reading only
 };
 
 /// What makes stores durable.
@@ -48,7 +49,7 @@ struct MediumFacts {
 };
 
 /// A row for each kind, in the order of their numbers.
-inline constexpr std::array<MediumFacts, 4> kMediumFacts = {{
+inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kDax,
      .name = "dax",
      .guarantee = "A commit that returned survives power loss.",
@@ -90,6 +91,17 @@ inline constexpr std::array<MediumFacts, 4> kMediumFacts = {{
      .warming = Warming::kNone,
      .map_flags = 0,
      .populate_advice = MADV_POPULATE_WRITE,
+     .writes_new_space = false,
+     .syncs_new_space = false,
+     .gathers_huge_pages = false,
+     .is_charged_for_reads = false},
+    {.kind = MediumKind::kPrivate,
+     .name = "read-only",
+     .guarantee = "The pool is open for reading only: its file stays as it is.",
+     .flush = FlushMethod::kNone,
+     .warming = Warming::kNone,
+     .map_flags = MAP_PRIVATE,
+     .populate_advice = MADV_POPULATE_READ,
      .writes_new_space = false,
      .syncs_new_space = false,
      .gathers_huge_pages = false,

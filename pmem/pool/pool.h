@@ -57,6 +57,12 @@ class Pool {
   /// opener), kIncompatible (not a flugs pool, a newer version, unknown incompatible feature bits),
   /// kCorrupt (checksum, truncated), kReadOnly (no permission to write), kIoError.
   static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
+  /// Opens an existing pool that nobody has open for writing. What recovery and later work write
+  /// stays in this process; the file stays as it is. Fails as `open`, also on a pool that may only
+  /// be read; kBusy: it is open for writing.
+  static Result<std::unique_ptr<Pool>> open_to_read(const PoolOptions& options);
+  /// A new pool in memory of its own; `options` needs no path.
+  static Result<std::unique_ptr<Pool>> create_in_own_memory(const PoolOptions& options);
   /// The same on a plain buffer (64-byte aligned, kept alive by the caller), medium kMemory.
   static Result<std::unique_ptr<Pool>> create_in_memory(std::span<std::byte> buffer,
                                                         const PoolOptions& options);

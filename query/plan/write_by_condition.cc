@@ -57,7 +57,7 @@ Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
   const Query rows = rows_to_write(**target, where, {});
-  return remove_found(**target, [&](std::vector<RowId>& found) -> Status {
+  return remove_found(**target, "", [&](std::vector<RowId>& found) -> Status {
     const Result<QueryResult> result = rows.run(*this);
     if (!result.ok()) return result.status();
     for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));

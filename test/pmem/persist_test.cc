@@ -104,8 +104,8 @@ TEST_CASE("a flush of nothing and a fence after nothing cost nothing", "[pmem][p
 
 TEST_CASE("an observer sees flushes and fences in order on every medium", "[pmem][persist]") {
   const test::PoolBuffer buffer(2 * kPageBytes);
-  const MediumKind kind =
-      GENERATE(MediumKind::kDax, MediumKind::kEmulated, MediumKind::kFile, MediumKind::kMemory);
+  const MediumKind kind = GENERATE(MediumKind::kDax, MediumKind::kEmulated, MediumKind::kFile,
+                                   MediumKind::kMemory, MediumKind::kPrivate);
   Medium medium(kind, buffer.span().data(), buffer.span().size(), {});
   Recorder recorder;
   medium.set_observer(&recorder);
