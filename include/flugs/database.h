@@ -300,6 +300,9 @@ class Database {
   /// create_table, and kInvalidArgument (the table exists and differs; the message names the first
   /// difference).
   Result<Table> ensure_table(const TableSchema& schema);
+  /// The same, for rows as structs. Fails with: as above, and as table<Struct>.
+  template <typename Struct>
+  Result<TypedTable<Struct>> ensure_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits up to one second for all open transactions;
   /// after that it fails with kBusy, and the table is as before. Meanwhile, statements on the table
   /// fail with kNotFound, and its name stays taken. Durable when: it returns ok. Fails with:

@@ -120,6 +120,24 @@ struct ForeignKeySchema {
   KeyId referenced = {};  ///< the ids of the names; set by Database::create_table
 };
 
+/// What a column may say besides its name and type; see ColumnSchema.
+///     schema.column("id", Type::kInt64, {.not_null = true, .auto_increment = true})
+struct ColumnOptions {
+  bool not_null = false;
+  bool auto_increment = false;
+  std::uint8_t scale = 0;
+  std::optional<Constant> default_value = {};
+  Encoding encoding = Encoding::kAuto;
+  std::uint32_t expected_distinct = 0;
+};
+
+/// What a key may say besides its name and columns; see KeySchema.
+///     schema.unique_key("sku", {"sku"}, {.ordered = true})
+struct KeyOptions {
+  bool ordered = false;
+  std::uint8_t hashed_columns = 0;
+};
+
 /// A table: its columns, its keys and the conditions that its rows must meet. `keys[0]` is the
 /// primary key when `has_primary_key`. A row has at most 4096 bytes at its widest: a dictionary
 /// code takes 4 bytes, a direct number 8, a direct string 16, and the row itself 16.
@@ -148,8 +166,19 @@ struct TableSchema {
     columns.push_back(std::move(c));
     return *this;
   }
-  // The next seven apply to the column added last. Without a column, create_table refuses the
-  // schema.
+  TableSchema& column(std::string column_name, Type type, ColumnOptions options) {
+    column(std::move(column_name), type);
+    ColumnSchema& c = columns.back();
+    c.nullable = !options.not_null;
+    c.auto_increment = options.auto_increment;
+    c.scale = options.scale;
+    c.default_value = std::move(options.default_value);
+    c.encoding = options.encoding;
+    c.expected_distinct = options.expected_distinct;
+    return *this;
+  }
+  // The next seven say the same in other words, of the column added last. Without a column,
+  // create_table refuses the schema.
   TableSchema& not_null() {
     if (columns.empty()) return misplace("not_null");
     columns.back().nullable = false;
@@ -188,7 +217,7 @@ struct TableSchema {
 
   /// The primary key: unique, its columns become NOT NULL. At most one per table; declared before
   /// other keys.
-  TableSchema& primary_key(std::vector<std::string> column_names) {
+  TableSchema& primary_key(std::vector<std::string> column_names, KeyOptions options = {}) {
     for (const std::string& name_of_key : column_names)
       for (ColumnSchema& c : columns)
         if (c.name == name_of_key) c.nullable = false;
@@ -196,18 +225,24 @@ struct TableSchema {
     k.name = "primary";
     k.columns = std::move(column_names);
     k.unique = true;
+    k.ordered = options.ordered;
+    k.hashed_columns = options.hashed_columns;
     keys.insert(keys.begin(), std::move(k));
     has_primary_key = true;
     return *this;
   }
-  TableSchema& unique_key(std::string key_name, std::vector<std::string> column_names) {
+  TableSchema& unique_key(std::string key_name, std::vector<std::string> column_names,
+                          KeyOptions options = {}) {
     KeySchema k;
     k.name = std::move(key_name);
     k.columns = std::move(column_names);
     k.unique = true;
+    k.ordered = options.ordered;
+    k.hashed_columns = options.hashed_columns;
     keys.push_back(std::move(k));
     return *this;
   }
+  /// Not unique, and ordered.
   TableSchema& key(std::string key_name, std::vector<std::string> column_names) {
     KeySchema k;
     k.name = std::move(key_name);

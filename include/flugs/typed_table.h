@@ -198,6 +198,27 @@ class TypedTable {
     return transaction.update(primary_, std::span<const Value>(key).first(key_size_),
                               std::span<const ColumnValue>(rest).first(rest_count));
   }
+  /// The rows whose primary key, which must be ordered, begins with these values: see
+  /// Transaction::rows.
+  template <typename... Key>
+    requires(std::constructible_from<Value, const Key&> && ...)
+  Rows rows(const Transaction& transaction, const Key&... prefix) const {
+    const std::array<Value, sizeof...(Key)> values = {Value(prefix)...};
+    return transaction.rows(primary_, std::span<const Value>(values));
+  }
+  /// Adds to a member of the row with that primary key, and returns the sum:
+  ///     products.add(t, &Product::stock, -3, id)
+  /// Fails with: as Transaction::add; kNotFound (FLUGS_ROW does not list the member).
+  template <typename T, typename... Key>
+    requires(sizeof...(Key) > 0 && (std::constructible_from<Value, const Key&> && ...))
+  Result<Value> add(Transaction& transaction, T Struct::* member, const Value& amount,
+                    const Key&... key) const {
+    if (key_size_ == 0) return detail::no_primary_key(table_);
+    const Result<ColumnId> of = column(member);
+    if (!of.ok()) return of.status();
+    const std::array<Value, sizeof...(Key)> values = {Value(key)...};
+    return transaction.add(primary_, std::span<const Value>(values), *of, amount);
+  }
   /// Deletes a row by the primary key. Fails with: as Transaction::remove by key.
   template <typename... Key>
     requires(sizeof...(Key) > 0 && (std::constructible_from<Value, const Key&> && ...))
@@ -246,6 +267,13 @@ class TypedTable {
 template <typename Struct>
 Result<TypedTable<Struct>> Database::table(std::string_view name) const {
   Result<Table> found = table(name);
+  if (!found.ok()) return std::move(found).status();
+  return TypedTable<Struct>::bind(*std::move(found));
+}
+
+template <typename Struct>
+Result<TypedTable<Struct>> Database::ensure_table(const TableSchema& schema) {
+  Result<Table> found = ensure_table(schema);
   if (!found.ok()) return std::move(found).status();
   return TypedTable<Struct>::bind(*std::move(found));
 }
