@@ -47,10 +47,10 @@ TEST_CASE("the checks of batches and held rows fire", "[query]") {
   using namespace query;
   MemoryBudget budget(1000);
   Charge charge(budget, "a test");
-  Rows rows;
+  query::Rows rows;
   rows.schema = one_column();
   FLUGS_CHECK_FIRES("batch.columns.size() >= schema.size()", rows.append(Batch{}, charge));
-  FLUGS_CHECK_FIRES("other.schema.size() == schema.size()", rows.take(Rows()));
+  FLUGS_CHECK_FIRES("other.schema.size() == schema.size()", rows.take(query::Rows()));
   std::vector<Vec> no_room;
   Batch result;
   Batch batch;
@@ -106,7 +106,7 @@ TEST_CASE("the checks of pipelines fire", "[query]") {
   FLUGS_CHECK_FIRES("worker < locals_.size()", sink.push(Batch{}, 2));
   FLUGS_CHECK_FIRES("source != nullptr", Pipeline().run(context, sink));
   FLUGS_CHECK_FIRES("stage != nullptr", Pipeline().add(nullptr));
-  RowsSource source(context, std::make_shared<const Rows>());
+  RowsSource source(context, std::make_shared<const query::Rows>());
   FLUGS_CHECK_FIRES("morsel < morsels_.size()", source.run(0, 0, sink));
   const Schema schema = one_column();
   FLUGS_CHECK_FIRES("!keys.empty()", SortSink(context, schema, {}, std::nullopt, nullptr));

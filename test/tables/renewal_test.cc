@@ -30,10 +30,10 @@ MergeOptions thrifty(MergeScope scope = MergeScope::kEverything) {
   return options;
 }
 
-/// Notes whose texts and amounts change all the time: `bodies` are long and direct, tags and
+/// RenewedNotes whose texts and amounts change all the time: `bodies` are long and direct, tags and
 /// amounts have dictionaries.
-struct Notes {
-  Notes() {
+struct RenewedNotes {
+  RenewedNotes() {
     TableSchema schema("notes");
     schema.column("id", Type::kInt64).column("body", Type::kString).column("tag", Type::kString);
     schema.column("amount", Type::kInt64);
@@ -139,7 +139,7 @@ struct Notes {
 }  // namespace
 
 TEST_CASE("the pool gets back texts and values that no row has any more", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   for (int i = 0; i < 40; ++i) notes.update_all();
   const std::uint64_t before = notes.used();
   const MergeReport report = notes.merge();
@@ -163,7 +163,7 @@ TEST_CASE("the pool gets back texts and values that no row has any more", "[engi
 }
 
 TEST_CASE("a column may begin anew more often than there are edition numbers", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   notes.update_all();
   notes.merge();
   std::uint32_t renewed = 0;
@@ -242,7 +242,7 @@ TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back"
 }
 
 TEST_CASE("a later merge gives back what an open transaction may read", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   for (int i = 0; i < 10; ++i) notes.update_all();
   must(notes.merge().chunks_merged > 0 ? Status() : Status(StatusCode::kBusy, "nothing merged"));
   for (int i = 0; i < 10; ++i) notes.update_all();
@@ -267,7 +267,7 @@ TEST_CASE("a later merge gives back what an open transaction may read", "[engine
 }
 
 TEST_CASE("texts that a reader found during a merge stay until the reader ends", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   for (int i = 0; i < 20; ++i) notes.update_all();
   MergeOptions options = thrifty();
   options.threads = 1;
@@ -348,7 +348,7 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
 }
 
 TEST_CASE("a table merged by policy does not grow by former values", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   MergePolicy policy;
   policy.automatic = true;
   policy.interval = std::chrono::milliseconds(10);
@@ -370,7 +370,7 @@ TEST_CASE("a table merged by policy does not grow by former values", "[engine]")
 }
 
 TEST_CASE("shares of waste out of range are refused", "[engine]") {
-  Notes notes;
+  RenewedNotes notes;
   MergeOptions options;
   MergePolicy policy;
   for (const std::uint32_t percent : {0u, 101u}) {
