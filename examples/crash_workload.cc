@@ -1,6 +1,6 @@
 // A workload for the crash-state explorer: accounts, and transfers between them with a journal.
 //
-//   flugs crashtest ./libexample_crash_workload.so
+//   flugs prove crashtest ./libexample_crash_workload.so
 //
 // The invariant: no power cut makes or destroys money. The journal has every acknowledged transfer
 // and at most one more, and then that one is booked as well.

@@ -65,8 +65,8 @@ class Part:
 def explore(programs, states, seed):
     steps = []
     for i, _, size in slices(states, STATES_PER_STEP):
-        command = programs.flugs("explore", "--protocol", "all", "--states", str(max(size, 1000)),
-                                 "--sites", "--seed", str(seed),
+        command = programs.flugs("prove", "explore", "--protocol", "all",
+                                 "--states", str(max(size, 1000)), "--sites", "--seed", str(seed),
                                  "--first-round", str(i * ROUNDS_PER_STEP))
         figures = ["states", "failures"]
         if i == 0:
@@ -78,14 +78,15 @@ def explore(programs, states, seed):
 
 def crashtest(programs, states, seed):
     plugin = os.path.join(programs.release, "examples", "libexample_crash_workload.so")
-    command = programs.flugs("crashtest", plugin, "--states", str(states), "--seed", str(seed))
+    command = programs.flugs("prove", "crashtest", plugin, "--states", str(states),
+                             "--seed", str(seed))
     return [Step("0", command, figures=("states", "failures"), programs=(command[0], plugin))]
 
 
 def kills(workload):
     def steps(programs, rounds, seed):
-        return [Step(str(i), programs.flugs("kill-loop", "--workload", workload, "--rounds",
-                                            str(size), "--seed", str(seed + i)),
+        return [Step(str(i), programs.flugs("prove", "kill-loop", "--workload", workload,
+                                            "--rounds", str(size), "--seed", str(seed + i)),
                      figures=("rounds", "lost_acknowledged", "failures"))
                 for i, _, size in slices(rounds, ROUNDS_OF_KILLS_PER_STEP)]
     return steps
@@ -98,7 +99,7 @@ def history(programs, operations, seed):
     for i, first, size in slices(operations, OPERATIONS_PER_STEP):
         kills = max(1, size // OPERATIONS_PER_KILL) if i % 2 == 1 else 0
         steps.append(Step(str(i), programs.flugs(
-            "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
+            "prove", "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
             "--isolation", ("snapshot", "serializable", "snapshot", "read-committed")[i // 2 % 4],
             "--workload", ("mixed", "list-append", "register")[i // 2 % 3],
             "--index", ("dram", "pool")[i // 4 % 2],
@@ -111,8 +112,8 @@ def history(programs, operations, seed):
 
 
 def fuzz_pool(programs, inputs, seed):
-    return [Step(str(i), programs.flugs("fuzz-pool", "--inputs", str(size), "--seed", str(seed),
-                                        "--first", str(first)),
+    return [Step(str(i), programs.flugs("prove", "fuzz-pool", "--inputs", str(size),
+                                        "--seed", str(seed), "--first", str(first)),
                  figures=("inputs", "refused", "answered", "crashed", "hung",
                           "undetected_under_checksum"))
             for i, first, size in slices(inputs, INPUTS_PER_STEP)]

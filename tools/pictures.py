@@ -2,7 +2,7 @@
 """Draws the pictures of the documentation, docs/pictures/*.svg, from the data beside them.
 
 tools/pictures.py [--check]            draws them; with --check only says which are out of date
-tools/pictures.py --take DIRECTORY     first takes the data that `flugs restart --figures` wrote
+tools/pictures.py --take DIRECTORY     first takes what `flugs bench restart --figures` wrote
 
 A picture has its colours in a style sheet of its own, for light and for dark pages, and a width
 of 480 units, so that its text can still be read on the 360 pixels of a phone.
@@ -265,7 +265,7 @@ def engine():
 
 
 def taken(directory):
-    """Data of the two charts from what `flugs restart --figures DIRECTORY` wrote."""
+    """Data of the two charts from what `flugs bench restart --figures DIRECTORY` wrote."""
     found = {}
     for figure in ("7a", "8a"):
         with open(os.path.join(directory, f"figure-{figure}.json"), encoding="utf-8") as file:

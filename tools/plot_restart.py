@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws what `flugs restart --figures DIR` measured: figure-7a, figure-7b, table-1, figure-8a and
-figure-8b, as far as DIR has their data, as PNG and SVG beside them.
+"""Draws what `flugs bench restart --figures DIR` measured: figure-7a, figure-7b, table-1, figure-8a
+and figure-8b, as far as DIR has their data, as PNG and SVG beside them.
 
 tools/plot_restart.py DIR
 
@@ -278,7 +278,8 @@ def main():
     names = ("figure-7a", "figure-7b", "table-1", "figure-8a", "figure-8b")
     drawn = [name for name in names if plots.draw(name)]
     if not drawn:
-        sys.exit(f"tools/plot_restart.py: {sys.argv[1]} has no data of flugs restart --figures")
+        sys.exit(f"tools/plot_restart.py: {sys.argv[1]} has no data of flugs bench restart "
+                 "--figures")
     print(f"{sys.argv[1]}: {', '.join(drawn)} as .json, .png and .svg")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small figures of `flugs restart --figures`: what they say must be complete and hang together.
+"""Small figures of `flugs bench restart --figures`: what they say must be complete and consistent.
 
 tools/test_figures.py FLUGS FIGURE...
 
@@ -26,7 +26,7 @@ PLOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plot_restart.p
 
 def run(flugs, directory, figures, *options):
     """The exit status."""
-    command = [flugs, "restart", "--figures", directory, "--only", ",".join(figures),
+    command = [flugs, "bench", "restart", "--figures", directory, "--only", ",".join(figures),
                "--rows", str(ROWS), "--runs", str(RUNS), "--subscribers", "1000",
                "--users", "2", "--seconds", str(SECONDS), *options]
     return subprocess.run(command, check=False).returncode

@@ -22,6 +22,7 @@ FOLDER_README_LINES_MAX = 25
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "rocksdb", "duckdb", "tidy.py", "pictures.py"}
+GROUPS = ("pool", "bench", "prove")
 FLUGS, PROGRAM = "", ""
 
 
@@ -55,7 +56,7 @@ def commands(text):
         for piece in pieces:
             for command in re.split(r"&&", piece.split("   #")[0]):
                 command = command.strip()
-                if re.match(r"(tools/[\w.-]+|flugs [a-z-]+)( |$)", command):
+                if re.match(r"(tools/[\w.-]+|flugs( [a-z-]+)+)( |$)", command):
                     found.append(command)
     return found
 
@@ -110,12 +111,13 @@ class Readme(unittest.TestCase):
             return
         if len(words) == 1 or words[1] == "ARGS":
             return
-        name = words[1]
+        length = 3 if words[1] in GROUPS else 2
+        name = " ".join(words[1:length])
         if name not in helps:
-            helps[name] = subprocess.run([FLUGS, name, "--help"], capture_output=True, text=True,
-                                         check=True, stdin=subprocess.DEVNULL).stdout
+            helps[name] = subprocess.run([FLUGS, *words[1:length], "--help"], capture_output=True,
+                                         text=True, check=True, stdin=subprocess.DEVNULL).stdout
         known = set(re.findall(r"--[a-z0-9-]+", helps[name]))
-        for word in words[2:]:
+        for word in words[length:]:
             if word.startswith("--"):
                 self.assertIn(word.split("=")[0], known)
 

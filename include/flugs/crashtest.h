@@ -4,7 +4,7 @@
 
 #include "flugs/database.h"
 
-// Runs a workload of your own under the crash-state explorer: `flugs crashtest ./libmine.so`.
+// Runs a workload of your own under the crash-state explorer: `flugs prove crashtest ./libmine.so`.
 //
 // Write a class, and a function that makes one:
 //

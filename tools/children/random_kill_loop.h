@@ -39,9 +39,9 @@ struct RandomKillOptions {
   std::string json;
 };
 
-/// `flugs kill-loop --workload random`: random transactions on random tables, which come and go, in
-/// a process that is killed; each user's tables compared with what its acknowledged steps make of
-/// them. Gives the exit status.
+/// `flugs prove kill-loop --workload random`: random transactions on random tables, which come and
+/// go, in a process that is killed; each user's tables compared with what its acknowledged steps
+/// make of them. Gives the exit status.
 int run_random_kill_loop(const RandomKillOptions& options);
 
 }  // namespace flugs::tools

@@ -244,8 +244,8 @@ int run_command(const ChOptions& options) {
 
 void add_ch(CLI::App& app, Action& action) {
   auto options = std::make_shared<ChOptions>();
-  CLI::App* command = app.add_subcommand(
-      "ch", "CH-benCHmark: TPC-C's tables after some history, analytic queries on them");
+  CLI::App* command =
+      app.add_subcommand("ch", "Runs CH-benCHmark: analytic queries on the tables of TPC-C");
   add_query_options(*command, options->query);
   command->add_option("--warehouses", options->population.warehouses, "Size of the population")
       ->check(CLI::Range(1u, 1000u))

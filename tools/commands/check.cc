@@ -76,9 +76,9 @@ int run_check(const CheckOptions& options) {
 void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand(
-      "check", "Audits a whole pool, even if it cannot be opened, without changing it");
-  command->add_option("POOL", options->pool, "A pool that no process has open")->required();
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+      "check", "Audits all of a pool, even one that does not open; changes nothing");
+  add_pool_argument(*command, options->pool);
+  add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_check(*options); }; });
 }
 

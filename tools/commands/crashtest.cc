@@ -72,7 +72,7 @@ class Crashtest {
 
  private:
   std::string command() const {
-    return fmt::format("flugs crashtest {} --pool-kb {} --slots {}", options_.plugin,
+    return fmt::format("flugs prove crashtest {} --pool-kb {} --slots {}", options_.plugin,
                        options_.pool_kilobytes, options_.slots);
   }
 
@@ -151,11 +151,12 @@ int run_command(const CrashtestOptions& options) {
 
 void add_crashtest(CLI::App& app, Action& action) {
   auto options = std::make_shared<CrashtestOptions>();
-  CLI::App* command = app.add_subcommand(
-      "crashtest", "Cuts the power at all points of your own workload: see flugs/crashtest.h");
-  command->add_option("plugin", options->plugin, "Shared library with the workload")
-      ->required()
-      ->type_name("PLUGIN.so");
+  CLI::App* command =
+      app.add_subcommand("crashtest", "Cuts the power at every point of a workload of your own");
+  command
+      ->add_option("FILE", options->plugin,
+                   "Shared library with the workload, as flugs/crashtest.h describes it")
+      ->required();
   command->add_option("--states", options->states, "States to check in total")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
@@ -175,7 +176,7 @@ void add_crashtest(CLI::App& app, Action& action) {
       ->add_option("--replay", options->replay,
                    "Check only the state of a failure, as it was printed")
       ->type_name("WORDS");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }
 

@@ -90,10 +90,8 @@ void add_demo(CLI::App& app, Action& action) {
   auto options = std::make_shared<DemoOptions>();
   auto json = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "demo",
-      "Kills TATP during a run, opens it again and audits it: throughput through the crash");
-  command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
-      ->type_name("PATH");
+      "demo", "Kills TATP in mid-run, opens its pool again, and audits all promises");
+  add_new_pool_options(*command, options->pool, &options->keep);
   command->add_option("--subscribers", options->subscribers, "Size of the population")
       ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
       ->capture_default_str();
@@ -112,8 +110,7 @@ void add_demo(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_scm_options(*command, options->scm);
   add_index_option(*command, options->index_place);
-  command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", *json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, *json);
   run_when_chosen(*command, action, [options, json] { return run_command(*options, *json); });
 }
 

@@ -22,7 +22,7 @@ constexpr std::uint64_t kStatesPerJobMin = 200;
 // Below, crash points share the budget of their job in smaller parts.
 constexpr std::uint64_t kStatesPerJobThorough = 2500;
 
-constexpr const char* kCommand = "flugs explore";
+constexpr const char* kCommand = "flugs prove explore";
 
 struct ExploreOptions {
   std::string protocol = "all";
@@ -305,8 +305,9 @@ int run_command(const ExploreOptions& options) {
 void add_explore(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExploreOptions>();
   CLI::App* command = app.add_subcommand(
-      "explore", "Opens and checks states that a power cut could leave, protocol by protocol");
+      "explore", "Opens and checks states that a power cut could leave, by protocol");
   command->add_option("--protocol", options->protocol, "A protocol from --list, or all")
+      ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--states", options->states, "States to check in total")
       ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
@@ -330,7 +331,7 @@ void add_explore(CLI::App& app, Action& action) {
       ->add_option("--replay", options->replay,
                    "Check only the state of a failure, as it was printed")
       ->type_name("WORDS");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }
 

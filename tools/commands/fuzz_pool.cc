@@ -65,9 +65,9 @@ int run_fuzz(FuzzPoolOptions options) {
       figures->refused, figures->answered, figures->crashed, figures->hung, figures->vouched,
       figures->undetected_under_checksum);
   for (const damage::PoolFuzzFailure& failure : figures->failures)
-    fmt::print("input {}: {}; repeat with: flugs fuzz-pool --seed {} --file-every {} --replay {}\n",
-               failure.input, failure.what, options.fuzz.seed, options.fuzz.file_every,
-               failure.input);
+    fmt::print(
+        "input {}: {}; repeat with: flugs prove fuzz-pool --seed {} --file-every {} --replay {}\n",
+        failure.input, failure.what, options.fuzz.seed, options.fuzz.file_every, failure.input);
   const bool good =
       figures->crashed == 0 && figures->hung == 0 && figures->undetected_under_checksum == 0;
   return finish_with_json(options.json, figures_json(options, *figures),
@@ -81,7 +81,7 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
   options->fuzz.file_every = 200;
   CLI::App* command = app.add_subcommand(
       "fuzz-pool", "Opens, checks, reads and writes damaged pools: none may crash");
-  command->add_option("--inputs", options->fuzz.inputs, "Number of damaged pools")
+  command->add_option("--inputs", options->fuzz.inputs, "Damaged pools to make")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
   command->add_option("--seed", options->fuzz.seed, "Seed of all random numbers")
@@ -92,12 +92,14 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
       ->add_option("--file-every", options->fuzz.file_every,
                    "Every Nth pool lies in a file instead of in memory; 0: none")
       ->capture_default_str();
-  command->add_option("--hang-seconds", options->fuzz.hang_seconds, "Time limit for one input")
+  command
+      ->add_option("--hang-seconds", options->fuzz.hang_seconds,
+                   "Seconds after which an input counts as hung")
       ->check(CLI::Range(1u, 3600u))
       ->capture_default_str();
   command->add_option("--replay", options->replay, "Run this one input only, in this process")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
     const std::uint64_t bytes_wanted = std::uint64_t{64} << 20;
     Result<PoolFile> file = PoolFile::choose("", false, bytes_wanted);

@@ -78,7 +78,7 @@ Result<PoolFile> history_pool(const HistoryOptions& options, sessions::HistoryPl
 std::string replay_words(const HistoryOptions& options, const sessions::HistoryPlan& plan,
                          std::uint32_t kills) {
   return fmt::format(
-      "flugs history --isolation {} --workload {} --operations {} --users {} --sessions {} "
+      "flugs prove history --isolation {} --workload {} --operations {} --users {} --sessions {} "
       "--tables {} --keys {} --kills {} --merge {} --index {} --clock {} --seed {}{}",
       options.isolation, options.workload, plan.operations, plan.users, plan.sessions, plan.tables,
       plan.keys, kills, options.merge, to_string(plan.index_place), to_string(plan.clock),
@@ -315,21 +315,22 @@ void add_plan_options(CLI::App& command, sessions::HistoryPlan& plan) {
 
 void add_history(CLI::App& app, Action& action) {
   auto options = std::make_shared<HistoryOptions>();
-  CLI::App* command = app.add_subcommand("history",
-                                         "Records random transactions and checks them for "
-                                         "anomalies that their isolation level forbids");
-  command->add_option("--isolation", options->isolation, "read-committed, snapshot, serializable")
+  CLI::App* command =
+      app.add_subcommand("history", "Records random transactions, and finds forbidden anomalies");
+  command
+      ->add_option("--isolation", options->isolation,
+                   "Level of isolation, and the level that is checked for")
       ->check(CLI::IsMember({"read-committed", "snapshot", "serializable"}))
       ->capture_default_str();
   command
       ->add_option("--workload", options->workload,
-                   "list-append, register, or mixed: both in the same transactions")
+                   "Kind of operations; mixed: both in the same transactions")
       ->check(CLI::IsMember({"mixed", "list-append", "register"}))
       ->capture_default_str();
   command->add_option("--operations", options->operations, "Reads and writes in total")
       ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
-  command->add_option("--kills", options->kills, "How often the database's process is killed")
+  command->add_option("--kills", options->kills, "Kills of the database's process")
       ->check(CLI::Range(0U, 10'000'000U))
       ->capture_default_str();
   command->add_option("--merge", options->merge, "Merge the tables during the run")
@@ -344,13 +345,12 @@ void add_history(CLI::App& app, Action& action) {
           "--broken-rule", options->broken,
           "Run only with this rule broken, all sessions in one thread, and show the findings")
       ->check(CLI::IsMember(names_of_rules()));
-  command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
-      ->type_name("PATH");
+  add_new_pool_options(*command, options->pool, nullptr);
   command
       ->add_option("--export", options->export_path,
-                   "Write the history for other checkers: Elle's EDN (.edn) or JSON lines")
+                   "Write the history for other checkers: Elle's EDN (FILE.edn) or JSON lines")
       ->type_name("FILE");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

@@ -315,9 +315,7 @@ int run_command(const IndexCostOptions& options) {
 void add_index_cost(CLI::App& app, Action& action) {
   auto options = std::make_shared<IndexCostOptions>();
   CLI::App* command = app.add_subcommand(
-      "index-cost",
-      "Compares the cost of indexes in the pool and in DRAM in normal operation: "
-      "TATP's mix and load, and a load of new values, by turns on the same processors");
+      "index-cost", "Compares indexes in the pool with indexes in DRAM, in normal running");
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, 10'000'000u))
       ->capture_default_str();
@@ -333,7 +331,7 @@ void add_index_cost(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--ramp-up", options->turns.run.ramp_up_seconds,
-                   "Seconds of ramp-up before these")
+                   "Seconds before sampling begins")
       ->check(real_range(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--turn", options->turns.turn_ms, "Length of a turn in ms")
@@ -351,7 +349,7 @@ void add_index_cost(CLI::App& app, Action& action) {
   command->add_option("--load-threads", options->load_threads, "Threads that load")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

@@ -268,9 +268,8 @@ void add_pool_command(CLI::App& app, Action& action, const char* name, const cha
                       int (*run)(const PoolOptions&)) {
   auto options = std::make_shared<PoolOptions>();
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("POOL", options->pool, "An existing pool that no process has open")
-      ->required();
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_pool_argument(*command, options->pool);
+  add_json_option(*command, options->json);
   command->callback([options, &action, run] { action = [options, run] { return run(*options); }; });
 }
 

@@ -189,12 +189,11 @@ int run_command(const KillLoopOptions& options) {
 void add_kill_loop(CLI::App& app, Action& action) {
   auto options = std::make_shared<KillLoopOptions>();
   CLI::App* command = app.add_subcommand(
-      "kill-loop", "Kills the work on one pool again and again, and audits every promise");
-  command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
-      ->type_name("PATH");
+      "kill-loop", "Kills the work on one pool again and again, and audits all promises");
+  add_new_pool_options(*command, options->pool, &options->keep);
   command
       ->add_option("--workload", options->workload,
-                   "tatp, or random: transactions and definitions of random tables")
+                   "Work to kill; random: transactions and definitions of random tables")
       ->check(CLI::IsMember({"tatp", "random"}))
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "Number of kills")
@@ -206,7 +205,9 @@ void add_kill_loop(CLI::App& app, Action& action) {
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kUsersMax))
       ->capture_default_str();
-  command->add_option("--run-ms", options->run_ms_max, "Longest run before a kill")
+  command
+      ->add_option("--run-ms", options->run_ms_max,
+                   "Milliseconds that a run lasts before its kill, at most")
       ->check(CLI::Range(1u, 60'000u))
       ->capture_default_str();
   command
@@ -216,8 +217,7 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_index_option(*command, options->index_place);
-  command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
     if (options->workload == "tatp") return run_command(*options);
     return run_random_kill_loop({options->pool, options->rounds, options->users,

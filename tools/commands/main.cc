@@ -6,10 +6,13 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "tools/support/cleanup.h"
 #include "tools/support/command.h"
+#include "tools/support/help.h"
 
 namespace flugs::tools {
 
@@ -20,6 +23,7 @@ int could_not_run(const Status& status) {
 
 CLI::Validator real_range(double low, double high) {
   const std::string described = fmt::format("number from {} to {}", low, high);
+  const std::string in_help = fmt::format("FLOAT in [{} - {}]", low, high);
   return CLI::Validator(
       [low, high, described](std::string& text) {
         double value = 0;
@@ -27,7 +31,32 @@ CLI::Validator real_range(double low, double high) {
             CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
         return is_good ? std::string() : "'" + text + "' is not a " + described;
       },
-      described);
+      in_help);
+}
+
+void add_json_option(CLI::App& command, std::string& path) {
+  command.add_option("--json", path, "Write the results to this file")->type_name("FILE");
+}
+
+void add_pool_argument(CLI::App& command, std::string& path) {
+  command.add_option("POOL", path, "A pool that no process has open for writing")->required();
+}
+
+void add_new_pool_options(CLI::App& command, std::string& path, bool* keep) {
+  command.add_option("--pool", path, "Pool to make, and to remove afterwards")
+      ->type_name("POOL")
+      ->default_str("a new one on /dev/shm");
+  if (keep != nullptr) command.add_flag("--keep", *keep, "Do not remove the pool");
+}
+
+void add_used_pool_options(CLI::App& command, std::string& path, bool& keep) {
+  command
+      .add_option("--pool", path,
+                  "Pool to make, and to remove afterwards; a pool that exists gets the "
+                  "benchmark's tables, and is not removed")
+      ->type_name("POOL")
+      ->default_str("a new one on /dev/shm");
+  command.add_flag("--keep", keep, "Do not remove the pool");
 }
 
 int finish_with_json(const std::string& path, const bench::Json& json, int exit_status) {
@@ -46,23 +75,30 @@ void run_when_chosen(CLI::App& command, Action& action, Action run) {
 }
 
 void add_commands(CLI::App& app, Action& action) {
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_help_flag("-h,--help", "Print this help");
   add_demo(app, action);
-  add_tatp(app, action);
-  add_transactions(app, action);
-  add_index_cost(app, action);
-  add_scaling(app, action);
-  add_ch(app, action);
-  add_scan(app, action);
-  add_restart(app, action);
-  add_merge(app, action);
-  add_kill_loop(app, action);
-  add_explore(app, action);
-  add_history(app, action);
-  add_crashtest(app, action);
-  add_check(app, action);
-  add_fuzz_pool(app, action);
-  add_info(app, action);
-  add_stats(app, action);
+  app.require_subcommand(0, 1);  // without it, words after a group would be looked up in `app`
+  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool");
+  add_info(pool, action);
+  add_stats(pool, action);
+  add_check(pool, action);
+  add_estimate(pool, action);
+  CLI::App& bench = *app.add_subcommand("bench", "Measure");
+  add_tatp(bench, action);
+  add_ch(bench, action);
+  add_scan(bench, action);
+  add_restart(bench, action);
+  add_merge(bench, action);
+  add_transactions(bench, action);
+  add_index_cost(bench, action);
+  add_scaling(bench, action);
+  CLI::App& prove = *app.add_subcommand("prove", "Look for lost, damaged or wrong data");
+  add_explore(prove, action);
+  add_crashtest(prove, action);
+  add_kill_loop(prove, action);
+  add_history(prove, action);
+  add_fuzz_pool(prove, action);
   add_crash_plan(app, action);
   add_crash_child(app, action);
   add_random_child(app, action);
@@ -72,47 +108,62 @@ void add_commands(CLI::App& app, Action& action) {
 
 namespace {
 
+constexpr const char* kFooter =
+    "'flugs COMMAND --help' lists the options of a command. Pools are made on /dev/shm, or in the\n"
+    "temporary directory if /dev/shm is too small, and removed afterwards.\n"
+    "Exit status: 0 every check held, 1 a check failed, 2 bad usage or could not run.";
+
 /// Checks at the start: otherwise a run of minutes would end with this error.
-Status check_json_file(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) {
-    const CLI::Option* json = command->get_option_no_throw("--json");
-    if (json == nullptr || json->count() == 0) continue;
-    const std::filesystem::path path = json->as<std::string>();
-    std::error_code none;
-    const bool is_new = !std::filesystem::exists(path, none);
-    const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
-    int error = access((is_new ? directory : path).c_str(), W_OK) == 0 ? 0 : errno;
-    if (std::filesystem::is_directory(path, none)) error = EISDIR;
-    if (error != 0)
-      return Status(StatusCode::kIoError, fmt::format("--json {}: cannot be written: {}",
-                                                      path.string(), std::strerror(error)));
-  }
-  return {};
+Status check_json_file(const CLI::App& command) {
+  const CLI::Option* json = command.get_option_no_throw("--json");
+  if (json == nullptr || json->count() == 0) return {};
+  const std::filesystem::path path = json->as<std::string>();
+  std::error_code none;
+  const bool is_new = !std::filesystem::exists(path, none);
+  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
+  int error = access((is_new ? directory : path).c_str(), W_OK) == 0 ? 0 : errno;
+  if (std::filesystem::is_directory(path, none)) error = EISDIR;
+  if (error == 0) return {};
+  return Status(StatusCode::kIoError, fmt::format("--json {}: cannot be written: {}", path.string(),
+                                                  std::strerror(error)));
+}
+
+/// What CLI11 says, and which command there is instead of one that there is not.
+int bad_usage(CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& named = named_last(app);
+  if (is_group(named))
+    for (const std::string& word : app.remaining(true))
+      if (!word.starts_with('-'))
+        return could_not_run(
+            Status(StatusCode::kInvalidArgument, unknown_command(app, named, word)));
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  std::string name = "flugs";
+  for (const CLI::App* parent = named.get_parent(); parent != nullptr;
+       parent = parent->get_parent())
+    if (parent->get_parent() != nullptr) name += " " + parent->get_name();
+  if (named.get_parent() != nullptr) name += " " + named.get_name();
+  fmt::print(stderr, "flugs: {}; '{} --help' lists the options\n", error.what(), name);
+  return kExitCouldNotRun;
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
-      "flugs: a log-less, hybrid SCM-DRAM column store.\n"
-      "Pools default to a fresh one on /dev/shm (where that is too small, in the temporary "
-      "directory),\nwhich is removed afterwards.");
+  CLI::App app("flugs " FLUGS_VERSION ", an embedded database that answers at once after a crash");
   app.name("flugs");
-  app.footer(
-      "Exit status: 0 every check held, 1 a check failed, 2 bad usage or could not run.\n"
-      "Options of a sub-command: flugs SUBCOMMAND --help");
-  app.require_subcommand(1);
+  app.footer(kFooter);
   Action action;
   add_commands(app, action);
-  app.set_version_flag("--version", std::string("flugs ") + FLUGS_VERSION);
+  app.set_version_flag("--version", std::string("flugs ") + FLUGS_VERSION, "Print the version");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
-      return could_not_run(
-          Status(StatusCode::kInvalidArgument,
-                 fmt::format("unknown sub-command {}; flugs --help lists all", argv[1])));
-    return app.exit(error) == 0 ? kExitOk : kExitCouldNotRun;
+    return bad_usage(app, error);
   }
-  if (const Status s = check_json_file(app); !s.ok()) return could_not_run(s);
+  const CLI::App& named = named_last(app);
+  if (is_group(named)) {
+    fmt::print("{}", app.help());
+    return kExitCouldNotRun;
+  }
+  if (const Status s = check_json_file(named); !s.ok()) return could_not_run(s);
   return action();
 }
 

@@ -176,25 +176,24 @@ int run_command(const MergeCommandOptions& options) {
 
 void add_merge(CLI::App& app, Action& action) {
   auto options = std::make_shared<MergeCommandOptions>();
-  CLI::App* command = app.add_subcommand(
-      "merge", "Measures the merge: loads a table, moves all of it to main, checks the result.");
-  command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
-  command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
-  command->add_option("--rows", options->rows, "rows to load")
+  CLI::App* command =
+      app.add_subcommand("merge", "Measures the merge of a table into main, and checks the sums");
+  add_new_pool_options(*command, options->pool, &options->keep);
+  command->add_option("--rows", options->rows, "Rows to load")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{2'000'000'000}))
       ->capture_default_str();
-  command->add_option("--columns", options->columns, "columns")
+  command->add_option("--columns", options->columns, "Columns of the table")
       ->check(CLI::Range(1, 200))
       ->capture_default_str();
-  command->add_option("--distinct", options->distinct, "distinct values of the first column")
+  command->add_option("--distinct", options->distinct, "Distinct values of the first column")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "threads that merge, 0: one per processor")
+  command->add_option("--threads", options->threads, "Threads that merge; 0: one per processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
   add_index_option(*command, options->index_place);
-  command->add_option("--json", options->json, "write the figures to this file");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options, command] {
     if (command->count("--distinct") == 0)
       options->distinct = std::min(options->distinct, options->rows);

@@ -9,7 +9,6 @@
 
 #include "bench/restart/restart_control.h"
 #include "bench/support/environment.h"
-#include "tools/restart/restart_estimate.h"
 #include "tools/restart/restart_figures.h"
 #include "tools/restart/restart_run.h"
 #include "tools/support/command.h"
@@ -25,7 +24,6 @@ namespace {
 struct RestartOptions {
   RestartFiguresOptions figures;
   std::string pool;
-  std::string estimate;
   std::uint64_t rows = 1'000'000;
   std::uint64_t distinct = 100'000;
   std::uint32_t tables = 1;
@@ -254,21 +252,6 @@ int run_figures(const CLI::App& command, RestartOptions options) {
   return run_restart_figures(options.figures, plan, options.runs);
 }
 
-int run_estimate(const CLI::App& command, const RestartOptions& options) {
-  for (const CLI::Option* given : command.get_options())
-    if (given->count() != 0 && !given->check_name("--estimate") &&
-        !given->check_name("--threads") && !given->check_name("--ready") &&
-        !given->check_name("--json"))
-      return could_not_run(
-          Status(StatusCode::kInvalidArgument,
-                 fmt::format("{} cannot be used with --estimate", given->get_name())));
-  OpenOptions open;
-  open.path = options.estimate;
-  open.recovery_threads = options.threads;
-  open.ready = plan_of(options).ready;
-  return run_restart_estimate(open, options.json);
-}
-
 int run_command(const RestartOptions& options) {
   if (Status status = check(options); !status.ok()) return could_not_run(status);
   bench::RestartPlan plan = plan_of(options);
@@ -309,11 +292,7 @@ void add_point_options(CLI::App& command, RestartOptions& options) {
           "Point select by row id, point select by primary key (adds one to the table), or a sum")
       ->check(CLI::IsMember({"row", "key", "sum"}))
       ->capture_default_str();
-  command
-      .add_option("--ready", options.ready,
-                  "When opening returns: as soon as queries can be answered, or with all indexes")
-      ->check(CLI::IsMember({"first-answer", "indexes-built"}))
-      ->capture_default_str();
+  add_ready_option(command, options.ready);
 }
 
 }  // namespace
@@ -321,13 +300,8 @@ void add_point_options(CLI::App& command, RestartOptions& options) {
 void add_restart(CLI::App& app, Action& action) {
   auto options = std::make_shared<RestartOptions>();
   CLI::App* command = app.add_subcommand(
-      "restart", "Restart time: first answer, index rebuild and rest after a clean stop or a kill");
-  command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
-      ->type_name("PATH");
-  command
-      ->add_option("--estimate", options->estimate,
-                   "Instead: estimate the work and the time of opening this pool")
-      ->type_name("POOL");
+      "restart", "Measures restarts after stops or kills; draws the paper's figures");
+  add_new_pool_options(*command, options->pool, &options->keep);
   command->add_option("--rows", options->rows, "Rows of the table")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{4'000'000'000}))
       ->capture_default_str();
@@ -359,12 +333,10 @@ void add_restart(CLI::App& app, Action& action) {
   add_index_option(*command, options->index_place);
   add_point_options(*command, *options);
   add_figures_options(*command, options->figures);
-  command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options, command] {
     if (command->count("--distinct") == 0)
       options->distinct = std::min(options->distinct, options->rows);
-    if (!options->estimate.empty()) return run_estimate(*command, *options);
     if (!options->figures.directory.empty()) return run_figures(*command, *options);
     for (const char* given : {"--only", "--peers", "--subscribers", "--users", "--seconds",
                               "--file-directory", "--plot"})

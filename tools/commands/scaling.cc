@@ -182,45 +182,43 @@ int run_command(const ScalingOptions& options) {
 void add_scaling(CLI::App& app, Action& action) {
   auto options = std::make_shared<ScalingOptions>();
   CLI::App* command = app.add_subcommand(
-      "scaling",
-      "Measures what a cache line costs between two processors, and models TATP on many cores.");
-  command->add_option("--seconds", options->seconds, "seconds of measuring")
+      "scaling", "Measures cache lines between processors; models TATP on many cores");
+  command->add_option("--seconds", options->seconds, "Seconds of measuring")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
   CLI::Option* alone =
-      command->add_option("--tatp", options->alone, "JSON of `flugs tatp --users 1`")
+      command->add_option("--tatp", options->alone, "JSON of `flugs bench tatp --users 1`")
           ->type_name("FILE");
   command
       ->add_option("--tatp-processors", options->alone_processors,
-                   "the same with --clock processors")
+                   "The same with --clock processors")
       ->type_name("FILE")
       ->needs(alone);
   CLI::Option* counts =
       command
           ->add_option("--counts", options->counts,
-                       "JSON of `flugs tatp --users 2` by a build that counts accesses")
+                       "JSON of `flugs bench tatp --users 2` by a build that counts accesses")
           ->type_name("FILE")
           ->needs(alone);
   alone->needs(counts);
-  command->add_option("--cores", options->cores, "numbers of cores to model")
+  command->add_option("--cores", options->cores, "Numbers of cores to model")
       ->delimiter(',')
       ->check(CLI::Range(1U, 1'000'000U))
       ->capture_default_str();
-  command
-      ->add_option("--cores-per-socket", options->cores_per_socket, "cores in each of its sockets")
+  command->add_option("--cores-per-socket", options->cores_per_socket, "Cores in each socket")
       ->check(CLI::Range(1U, 100'000U))
       ->capture_default_str();
   command
       ->add_option("--remote-line-ns", options->remote_line_ns,
-                   "time of a line from another socket, ns")
+                   "Nanoseconds until a line comes from another socket")
       ->check(real_range(1, 1e6))
       ->capture_default_str();
   command
       ->add_option("--line-read-ns", options->line_read_ns,
-                   "time between two cores that get the same line to read, ns")
+                   "Nanoseconds between two cores that get the same line to read")
       ->check(real_range(0, 1e6))
       ->capture_default_str();
-  command->add_option("--json", options->json, "write the figures to this file");
+  add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }
 

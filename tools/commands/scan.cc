@@ -289,8 +289,8 @@ int run_command(const ScanOptions& options) {
 
 void add_scan(CLI::App& app, Action& action) {
   auto options = std::make_shared<ScanOptions>();
-  CLI::App* command = app.add_subcommand(
-      "scan", "Scan benchmark: sums, filters, groups, look-ups on one large table, checked");
+  CLI::App* command =
+      app.add_subcommand("scan", "Runs sums, filters, groups and look-ups on one large table");
   add_query_options(*command, options->query);
   command->add_option("--rows", options->rows, "Rows of the table")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{2'000'000'000}))

@@ -365,12 +365,8 @@ int run_command(const TatpOptions& options) {
 void add_tatp(CLI::App& app, Action& action) {
   auto options = std::make_shared<TatpOptions>();
   CLI::App* command = app.add_subcommand(
-      "tatp", "TATP: population, run, response times, three counting rules, invariants");
-  command
-      ->add_option("--pool", options->pool,
-                   "Pool to use; an existing pool gets the tables of TATP and is kept, a new pool "
-                   "is removed afterwards")
-      ->type_name("PATH");
+      "tatp", "Runs TATP: rates by three counting rules, response times, invariants");
+  add_used_pool_options(*command, options->pool, options->keep);
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
       ->capture_default_str();
@@ -395,7 +391,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_merge_options(*command, options->merge);
   command->add_flag(
       "--reference-end-time", options->population.reference_end_time,
-      "end_time - start_time up to 24, as in the reference loader, instead of up to 8");
+      "Let end_time - start_time be up to 24, as in the reference loader, instead of up to 8");
   command->add_flag("--verify-t8", options->population.parity,
                     "Make atomicity of UPDATE_SUBSCRIBER_DATA visible, and check it (not TATP)");
   command->add_flag("--witness", options->witness,
@@ -405,12 +401,11 @@ void add_tatp(CLI::App& app, Action& action) {
   command->add_option("--load-threads", options->load_threads, "Threads that load and check")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
-  command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
   add_index_option(*command, options->index_place);
   add_isolation_option(*command, options->isolation);
   add_clock_option(*command, options->clock);
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

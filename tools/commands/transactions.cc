@@ -250,46 +250,50 @@ int run_command(TransactionsOptions options) {
 void add_transactions(CLI::App& app, Action& action) {
   auto options = std::make_shared<TransactionsOptions>();
   CLI::App* command = app.add_subcommand(
-      "transactions",
-      "Measures the cost of serializable isolation where write skew is likely, the effect of one "
-      "large transaction on a reader, and the progress of a long writer among short ones.");
-  command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
-  command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
+      "transactions", "Measures isolation levels, one large transaction, and starvation");
+  add_new_pool_options(*command, options->pool, &options->keep);
   add_index_option(*command, options->index_place);
-  command->add_option("--skew-rows", options->skew.rows, "rows in pairs")
+  command
+      ->add_option("--skew-rows", options->skew.rows, "Rows, in pairs, where write skew is likely")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
-  command->add_option("--users", options->skew.users, "threads that write the rows")
+  command
+      ->add_option("--users", options->skew.users, "Concurrent users of these rows, a thread each")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  command->add_option("--seconds", options->skew.seconds, "seconds of a round, for each level")
+  command
+      ->add_option("--seconds", options->skew.seconds,
+                   "Seconds of a round, for each level of isolation")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "rounds")
+  command->add_option("--rounds", options->rounds, "Rounds, of which the median is printed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--rows", options->large.rows, "rows that one transaction updates")
+  command->add_option("--rows", options->large.rows, "Rows that the large transaction updates")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
       ->capture_default_str();
-  command->add_option("--idle-seconds", options->large.idle_seconds, "seconds of the reader alone")
+  command
+      ->add_option("--idle-seconds", options->large.idle_seconds,
+                   "Seconds of its reader alone, before it")
       ->check(real_range(0.01, 3600))
       ->capture_default_str();
-  command->add_option("--long-runs", options->starvation.runs, "long writers among short ones")
+  command->add_option("--long-runs", options->starvation.runs, "Long writers among short ones")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  command->add_option("--long-rows", options->starvation.rows, "rows that each long writer updates")
+  command->add_option("--long-rows", options->starvation.rows, "Rows that each long writer updates")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
   command
       ->add_option("--hot-rows", options->starvation.hot_rows,
-                   "last rows of the long writer, which the short writers update")
+                   "Last rows of the long writer, which the short writers update")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
-  command->add_option("--long-users", options->starvation.users, "short writers")
+  command->add_option("--long-users", options->starvation.users, "Short writers, a thread each")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  command->add_option("--seed", options->skew.seed, "seed of the draws")->capture_default_str();
-  command->add_option("--json", options->json, "write the figures to this file");
+  command->add_option("--seed", options->skew.seed, "Seed of all random numbers")
+      ->capture_default_str();
+  add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

@@ -94,9 +94,9 @@ class HostAuditor:
         try:
             if not self._recover_pool(image.medium):
                 return CreatedVerdict("absent", "")
-            opened = self._run("info", self._pool)
+            opened = self._run("pool", "info", self._pool)
             if opened.returncode == 0:
-                checked = self._run("check", self._pool)
+                checked = self._run("pool", "check", self._pool)
                 if checked.returncode != 0:
                     raise CheckFailed("a pool that was being made opened and is not clean: " +
                                       checked.stdout + checked.stderr)

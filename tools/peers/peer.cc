@@ -1,5 +1,5 @@
-// The program of another engine in `flugs restart --figures`: does what `flugs restart-child` and
-// `flugs crash-child` do, and takes the same arguments.
+// The program of another engine in `flugs bench restart --figures`: does what `flugs restart-child`
+// and `flugs crash-child` do, and takes the same arguments.
 //
 //   flugs-peer-ENGINE restart-child CONTROL [--load] [--under-load] --spawned-at NS
 //   flugs-peer-ENGINE crash-child WITNESS [--populate] [--check] [--run] --spawned-at NS

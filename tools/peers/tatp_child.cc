@@ -1,5 +1,6 @@
-// A process of TATP through a crash (`flugs restart --figures`, 8a and 8b) with another engine:
-// what `flugs crash-child` is for flugs, with the same population, draws, witness and audit.
+// A process of TATP through a crash (`flugs bench restart --figures`, 8a and 8b) with another
+// engine: what `flugs crash-child` is for flugs, with the same population, draws, witness and
+// audit.
 
 #include <fmt/format.h>
 #include <linux/magic.h>

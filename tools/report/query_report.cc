@@ -8,16 +8,13 @@
 #include <utility>
 
 #include "bench/support/environment.h"
+#include "tools/support/command.h"
 #include "tools/support/text_table.h"
 
 namespace flugs::tools {
 
 void add_query_options(CLI::App& command, QueryOptions& options) {
-  command
-      .add_option("--pool", options.pool,
-                  "Pool to use; an existing pool gets the benchmark's tables and is kept, a new "
-                  "pool is removed afterwards")
-      ->type_name("PATH");
+  add_used_pool_options(command, options.pool, options.keep);
   add_index_option(command, options.index_place);
   command.add_option("--threads", options.run.threads, "Threads that work on a query")
       ->check(CLI::Range(1u, 256u))
@@ -31,8 +28,7 @@ void add_query_options(CLI::App& command, QueryOptions& options) {
                   "Compare with DuckDB, rows and times, through this program: tools/duckdb")
       ->type_name("PROGRAM")
       ->check(CLI::ExistingFile);
-  command.add_flag("--keep", options.keep, "Do not remove the pool");
-  command.add_option("--json", options.json, "Write the results to this file")->type_name("FILE");
+  add_json_option(command, options.json);
 }
 
 bool QueryReport::all_held() const {

@@ -14,7 +14,7 @@
 
 namespace flugs::tools {
 
-/// Options of the sub-commands that time queries.
+/// Options of the commands that time queries.
 struct QueryOptions {
   std::string pool;
   IndexPlace index_place = kDefaultIndexPlace;  ///< of a pool that is made

@@ -16,7 +16,7 @@
 
 namespace flugs::tools {
 
-/// Options of `flugs scan`.
+/// Options of `flugs bench scan`.
 struct ScanOptions {
   QueryOptions query;
   ScanUpdateOptions updates;
@@ -36,7 +36,7 @@ struct ScanOptions {
   }
 };
 
-/// Results of `flugs scan`.
+/// Results of `flugs bench scan`.
 struct ScanFigures {
   std::string pool_path;
   double load_seconds = 0;

@@ -35,14 +35,12 @@ void add_scan_update_options(CLI::App& command, ScanUpdateOptions& options) {
       .add_option("--updated", options.percent,
                   "Then update this percentage of the rows and run the queries again, merge with "
                   "default options, and run the queries once more")
-      ->check(CLI::Range(0.0, 100.0))
-      ->type_name("PERCENT");
+      ->check(CLI::Range(0.0, 100.0));
   command
       .add_option("--updater", options.updater,
                   "With --updated: also run the queries beside a thread that updates this many "
                   "rows a second")
-      ->check(CLI::Range(1u, 1'000'000u))
-      ->type_name("ROWS");
+      ->check(CLI::Range(1u, 1'000'000u));
 }
 
 bench::Json scan_updates_json(const ScanUpdateOptions& options, const ScanUpdateFigures& figures) {

@@ -11,7 +11,7 @@
 
 namespace flugs::tools {
 
-/// The updates of `flugs scan` after all queries have been run once.
+/// The updates of `flugs bench scan` after all queries have been run once.
 struct ScanUpdateOptions {
   double percent = 0;         ///< of the rows are updated; 0: none
   std::uint32_t updater = 0;  ///< rows a second, beside the queries; 0: without

@@ -194,7 +194,7 @@ class RestartFiguresRun {
                         const std::vector<const RestartPoint*>& points) const {
     bench::Json json = header(figure, title);
     json["command"] = fmt::format(
-        "flugs restart --figures DIR --only {} --rows {} --distinct {} --runs {} --stop {} "
+        "flugs bench restart --figures DIR --only {} --rows {} --distinct {} --runs {} --stop {} "
         "--peers {}",
         figure, plan_.rows, plan_.distinct, runs_, plan_.killed ? "kill" : "clean",
         fmt::join(options_.peers, ","));
@@ -245,7 +245,8 @@ class RestartFiguresRun {
     }
     bench::Json json = header(figure, "TATP through a crash");
     json["command"] = fmt::format(
-        "flugs restart --figures DIR --only {} --subscribers {} --users {} --seconds {} --peers {}",
+        "flugs bench restart --figures DIR --only {} --subscribers {} --users {} --seconds {} "
+        "--peers {}",
         figure, options_.subscribers, options_.users, options_.seconds,
         fmt::join(options_.peers, ","));
     json["paper"] = paper_recovery(is_disk);
@@ -344,30 +345,36 @@ class RestartFiguresRun {
 void add_figures_options(CLI::App& command, RestartFiguresOptions& options) {
   command
       .add_option("--figures", options.directory,
-                  "Instead: the figures of the SOFORT paper, data and plots, in this directory")
+                  "Make the figures of the SOFORT paper instead, data and plots, in this directory")
       ->type_name("DIR");
-  command.add_option("--only", options.only, "Figures: only these")
+  command.add_option("--only", options.only, "With --figures: only these")
       ->delimiter(',')
       ->check(CLI::IsMember(
           std::vector<std::string>(std::begin(kFigureNames), std::end(kFigureNames))));
-  command.add_option("--peers", options.peers, "Figures: other engines beside flugs, or none")
+  command
+      .add_option("--peers", options.peers, "With --figures: other engines beside flugs, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"lmdb", "rocksdb", "sqlite", "duckdb", "none"}));
-  command.add_option("--subscribers", options.subscribers, "Figures 8: size of TATP's population")
+  command
+      .add_option("--subscribers", options.subscribers,
+                  "With --figures, 8a and 8b: size of TATP's population")
       ->check(CLI::Range(1u, 100'000'000u))
       ->capture_default_str();
-  command.add_option("--users", options.users, "Figures 8: concurrent users")
+  command.add_option("--users", options.users, "With --figures, 8a and 8b: concurrent users")
       ->check(CLI::Range(1u, bench::kUsersMax))
       ->capture_default_str();
-  command.add_option("--seconds", options.seconds, "Figures 8: before the kill, and after it")
+  command
+      .add_option("--seconds", options.seconds,
+                  "With --figures, 8a and 8b: seconds before the kill, and after it")
       ->check(real_range(0.1, 1e5))
       ->capture_default_str();
   command
       .add_option("--file-directory", options.file_directory,
-                  "Figure 8b: a directory that is not on a tmpfs; default: DIR")
-      ->type_name("PATH");
-  command.add_option("--plot", options.plot, "Figures: the script that draws them, or none")
-      ->type_name("SCRIPT")
+                  "With --figures, 8b: a directory that is not on a tmpfs")
+      ->type_name("DIR")
+      ->default_str("that of --figures");
+  command.add_option("--plot", options.plot, "With --figures: the script that draws them, or none")
+      ->type_name("PROGRAM")
       ->capture_default_str();
 }
 

@@ -9,7 +9,7 @@
 
 namespace flugs::tools {
 
-/// Options of `flugs restart --figures`.
+/// Options of `flugs bench restart --figures`.
 struct RestartFiguresOptions {
   std::string directory;  ///< empty: no figures are asked for
   std::vector<std::string> only;

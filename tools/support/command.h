@@ -13,7 +13,7 @@ namespace flugs::tools {
 /// Does what the command line asked for; returns the exit status.
 using Action = std::function<int()>;
 
-// One sub-command each: adds itself to `app` and puts what it does into `action` when it is chosen.
+// One command each: adds itself to `app` and puts what it does into `action` when it is chosen.
 void add_demo(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
@@ -31,6 +31,7 @@ void add_fuzz_pool(CLI::App& app, Action& action);
 void add_crashtest(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
+void add_estimate(CLI::App& app, Action& action);
 // The processes that demo, kill-loop, history and restart start, kill and start again; not in
 // --help.
 void add_crash_plan(CLI::App& app, Action& action);
@@ -43,8 +44,19 @@ void add_restart_child(CLI::App& app, Action& action);
 /// the process (Cleanup).
 void run_when_chosen(CLI::App& command, Action& action, Action run);
 
-/// All of the above.
+/// All of the above, in groups. The names import, export, sql, backup and dump are kept free for
+/// `flugs pool`.
 void add_commands(CLI::App& app, Action& action);
+
+// Options that several commands have in common.
+
+void add_json_option(CLI::App& command, std::string& path);
+/// The pool that a command looks at.
+void add_pool_argument(CLI::App& command, std::string& path);
+/// --pool of a command that makes a pool; --keep too, unless that is null.
+void add_new_pool_options(CLI::App& command, std::string& path, bool* keep);
+/// --pool and --keep of a command that makes a pool or uses one that exists.
+void add_used_pool_options(CLI::App& command, std::string& path, bool& keep);
 
 /// A number from `low` to `high`, which NaN is not, though it passes CLI::Range.
 CLI::Validator real_range(double low, double high);

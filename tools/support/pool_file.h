@@ -8,7 +8,7 @@
 
 namespace flugs::tools {
 
-/// The path of a sub-command's pool, and whether the pool stays. A pool that was there before is
+/// The path of a command's pool, and whether the pool stays. A pool that was there before is
 /// never removed; one that we made is removed unless the user gave a path and asked to keep it.
 class PoolFile {
  public:

@@ -194,6 +194,14 @@ void add_index_option(CLI::App& command, IndexPlace& mode) {
       ->default_str(std::string(to_string(mode)));
 }
 
+void add_ready_option(CLI::App& command, std::string& ready) {
+  command
+      .add_option("--ready", ready,
+                  "When opening returns: as soon as queries can be answered, or with all indexes")
+      ->check(CLI::IsMember({"first-answer", "indexes-built"}))
+      ->capture_default_str();
+}
+
 std::string_view to_string(IndexPlace mode) noexcept {
   return mode == IndexPlace::kPool ? "pool" : "dram";
 }

@@ -27,7 +27,7 @@ void add_merge_options(CLI::App& command, TatpMerge& merge);
 MergePolicy policy_of(const TatpMerge& merge);
 Status merge_everything(Database& database);
 
-// Options that several sub-commands have in common.
+// Options that several commands have in common.
 void add_mix_option(CLI::App& command, bench::TatpMix& mix);
 void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution);
 /// --scm-latency READ_NS:WRITE_NS, --scm-cache, --scm-in-flight (docs/benchmarks.md, section 5).
@@ -49,6 +49,8 @@ std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
 
 /// --index dram|pool, for commands that make a pool.
 void add_index_option(CLI::App& command, IndexPlace& mode);
+/// --ready first-answer|indexes-built, of commands that open a pool.
+void add_ready_option(CLI::App& command, std::string& ready);
 /// --isolation snapshot|serializable|read-committed, of transactions.
 void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;

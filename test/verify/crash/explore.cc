@@ -29,7 +29,7 @@ void must_hold(Exploration exploration) {
               report.used_up ? ", budget used up" : "");
   INFO(result.outcome.to_string());
   if (!result.replay.empty())
-    UNSCOPED_INFO("to replay: flugs explore --replay '" << result.replay << "'");
+    UNSCOPED_INFO("to replay: flugs prove explore --replay '" << result.replay << "'");
   CHECK(result.outcome.ok());
   CHECK(report.images_checked > 50);
 }

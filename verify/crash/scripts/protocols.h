@@ -8,8 +8,8 @@
 #include "verify/crash/scripts/turns.h"
 
 // The catalogue of protocols. To add a protocol: write its script in a protocols_*.cc, declare it
-// in scripts.h, and add a line to protocols.cc. `flugs explore`, the tests and the mutations find
-// it there.
+// in scripts.h, and add a line to protocols.cc. `flugs prove explore`, the tests and the mutations
+// find it there.
 
 namespace flugs::crash {
 

@@ -1,6 +1,7 @@
-#include "tools/restart/restart_estimate.h"
-
 #include <fmt/format.h>
+
+#include <memory>
+#include <string>
 
 #include "bench/support/environment.h"
 #include "bench/support/json.h"
@@ -11,7 +12,15 @@
 
 namespace flugs::tools {
 
-int run_restart_estimate(const OpenOptions& options, const std::string& json) {
+namespace {
+
+struct EstimateOptions {
+  OpenOptions open;
+  std::string ready = "first-answer";
+  std::string json;
+};
+
+int run_estimate(const OpenOptions& options, const std::string& json) {
   const Result<OpeningEstimate> estimate = estimate_opening(options);
   if (!estimate.ok()) return could_not_run(estimate.status());
   const OpeningEstimate& e = *estimate;
@@ -63,6 +72,28 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
                               {"index_later_ms", e.index_later_ms},
                               {"machine", bench::to_json(bench::environment())}};
   return finish_with_json(json, result, kExitOk);
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<EstimateOptions>();
+  CLI::App* command =
+      app.add_subcommand("estimate", "Estimates the work and the time of opening a pool");
+  add_pool_argument(*command, options->open.path);
+  add_ready_option(*command, options->ready);
+  command
+      ->add_option("--threads", options->open.recovery_threads,
+                   "Threads that rebuild; 0: one per processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  add_json_option(*command, options->json);
+  command->callback([options, &action] {
+    action = [options] {
+      if (options->ready == "indexes-built") options->open.ready = Ready::kIndexesBuilt;
+      return run_estimate(options->open, options->json);
+    };
+  });
 }
 
 }  // namespace flugs::tools
