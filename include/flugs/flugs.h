@@ -9,6 +9,7 @@
 #include "flugs/merge.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
+#include "flugs/pool_description.h"
 #include "flugs/query.h"
 #include "flugs/query_result.h"
 #include "flugs/reads.h"

@@ -111,15 +111,22 @@ Status PoolFile::publish() {
   return sync_directory();
 }
 
-Result<PoolFile> PoolFile::open(const std::string& path) { return open_regular(path, O_RDWR); }
-
-Result<PoolFile> PoolFile::open_to_read(const std::string& path) {
-  return open_regular(path, O_RDONLY);
+Result<PoolFile> PoolFile::open(const std::string& path) {
+  return open_regular(path, Lock::kWrite);
 }
 
-Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
+Result<PoolFile> PoolFile::open_to_read(const std::string& path) {
+  return open_regular(path, Lock::kRead);
+}
+
+Result<PoolFile> PoolFile::open_to_peek(const std::string& path) {
+  return open_regular(path, Lock::kNone);
+}
+
+Result<PoolFile> PoolFile::open_regular(const std::string& path, Lock lock) {
   if (Status s = check_path(path); !s.ok()) return s;
-  const bool writes = access == O_RDWR;
+  const bool writes = lock == Lock::kWrite;
+  const int access = writes ? O_RDWR : O_RDONLY;
   const ForkPause pause;
   // O_NONBLOCK, so that opening a named pipe does not wait for its other end.
   PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -130,6 +137,7 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
   if (!S_ISREG(info.st_mode)) {
     return Status(StatusCode::kInvalidArgument, fmt::format("{}: not a regular file", path));
   }
+  if (lock == Lock::kNone) return file;
   Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
   if (!status.ok()) return status;
   return file;
@@ -318,8 +326,7 @@ Result<MediumKind> PoolFile::detect_medium() const {
   if (::fstatfs(fd(), &info) != 0) return failed("fstatfs", errno);
   if (static_cast<std::uint64_t>(info.f_type) == TMPFS_MAGIC) return MediumKind::kEmulated;
   // Flushes suffice only where the file system itself guarantees synchronous page faults.
-  void* page =
-      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd(), 0);
+  void* page = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd(), 0);
   if (page == MAP_FAILED) return MediumKind::kFile;
   ::munmap(page, kPageBytes);
   return MediumKind::kDax;

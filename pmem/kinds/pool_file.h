@@ -27,6 +27,9 @@ class PoolFile {
   static Result<PoolFile> open(const std::string& path);
   /// The same for reading only; others may have it open for reading, too, but none for writing.
   static Result<PoolFile> open_to_read(const std::string& path);
+  /// The same without a lock: another process may write to the file meanwhile. Does not fail with
+  /// kBusy.
+  static Result<PoolFile> open_to_peek(const std::string& path);
 
   PoolFile(PoolFile&&) noexcept = default;
   PoolFile& operator=(PoolFile&&) = delete;
@@ -81,7 +84,8 @@ class PoolFile {
   int fd() const noexcept { return descriptor_->fd; }
   Status create_at_path();
   Status sync_directory() const;
-  static Result<PoolFile> open_regular(const std::string& path, int access);
+  enum class Lock : std::uint8_t { kNone, kRead, kWrite };
+  static Result<PoolFile> open_regular(const std::string& path, Lock lock);
   Status lock(short kind) const;
   Status failed(const char* what, int error) const;
 

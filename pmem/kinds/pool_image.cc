@@ -64,7 +64,8 @@ Status PoolImage::provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {
 Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
                                                       std::vector<ImageFinding>& findings,
                                                       Depth depth) {
-  const Result<PoolFile> file = PoolFile::open_to_read(path);
+  const Result<PoolFile> file =
+      depth == Depth::kHead ? PoolFile::open_to_peek(path) : PoolFile::open_to_read(path);
   if (!file.ok()) return file.status();
   Result<FileView> view = file->view();
   if (!view.ok()) return view.status();
@@ -104,7 +105,7 @@ Status PoolImage::inspect_header(std::uint64_t bytes, std::uint64_t root_offset,
                                  std::vector<ImageFinding>& findings) {
   const std::array<PoolHeader, 2>& copies = root()->headers;
   const Result<PoolHeader> chosen = choose_header(copies, bytes, path());
-  if (!chosen.ok() && (depth_ == Depth::kOpening || chosen.code() == StatusCode::kIncompatible))
+  if (!chosen.ok() && (depth_ != Depth::kAudit || chosen.code() == StatusCode::kIncompatible))
     return chosen.status();
   Status status = chosen.ok() ? Status() : chosen.status();
   for (std::size_t i = 0; chosen.ok() && i < copies.size(); ++i) {
@@ -157,7 +158,7 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
       return {};
     }
   }
-  if (depth_ == Depth::kOpening)
+  if (depth_ != Depth::kAudit)
     return status.ok() ? Status(StatusCode::kCorrupt,
                                 fmt::format("{}: {} arenas, which lie outside the file", path(),
                                             header.arena_count))

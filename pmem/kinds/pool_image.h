@@ -24,8 +24,9 @@ class PoolImage final : public MappedPool {
  public:
   /// Reports on every part that this layer knows, damaged or not. Fails when nothing can be
   /// examined: no file, another opener (kBusy), no flugs pool (kIncompatible). `kOpening`: checks
-  /// only the parts that opening relies on, as fast as opening does.
-  enum class Depth : std::uint8_t { kAudit, kOpening };
+  /// only the parts that opening relies on, as fast as opening does. `kHead`: the same, of a pool
+  /// that another process may have open: only the header, the arenas and the root may be used.
+  enum class Depth : std::uint8_t { kAudit, kOpening, kHead };
   static Result<std::unique_ptr<PoolImage>> of_file(const std::string& path,
                                                     std::vector<ImageFinding>& findings,
                                                     Depth depth = Depth::kAudit);
