@@ -62,7 +62,7 @@ class RandomKillLoop {
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       if (Status s = kill_once(round); !s.ok()) return s;
       if (Status s = audit(round); !s.ok()) return s;
-      bar_.update("killing", round + 1, options_.rounds);
+      bar_.update("killing", round + 1, options_.rounds, "kills");
     }
     return {};
   }

@@ -186,8 +186,9 @@ class ChCommand {
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
     Result<bench::TpccLoad> load = bench::load_tpcc(
-        database, *tables, population,
-        [this](std::uint64_t done, std::uint64_t total) { bar_.update("loading", done, total); });
+        database, *tables, population, [this](std::uint64_t done, std::uint64_t total) {
+          bar_.update("loading", done, total, "orders");
+        });
     if (!load.ok()) return std::move(load).status();
     figures.load = *load;
     if (!options_.history) return {};
@@ -195,8 +196,9 @@ class ChCommand {
     rounds.rounds = bench::enough_rounds(population);
     rounds.seed = population.seed;
     Result<bench::TpccHistory> history = bench::run_tpcc_history(
-        database, *tables, population, rounds,
-        [this](std::uint64_t done, std::uint64_t total) { bar_.update("history", done, total); });
+        database, *tables, population, rounds, [this](std::uint64_t done, std::uint64_t total) {
+          bar_.update("history", done, total, "transactions");
+        });
     if (!history.ok()) return std::move(history).status();
     figures.history = *history;
     return {};

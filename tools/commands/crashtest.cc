@@ -55,7 +55,7 @@ class Crashtest {
     while (states_ + begun_ < options_.states || !pool_.is_empty()) {
       if (states_ + begun_ >= options_.states || pool_.is_full()) {
         if (Status s = pool_.wait(); !s.ok()) return s;
-        bar_.update("exploring", states_, options_.states);
+        bar_.update("exploring", states_, options_.states, "states");
         continue;
       }
       if (Status s = start(); !s.ok()) return s;

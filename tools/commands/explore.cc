@@ -86,7 +86,7 @@ class Explore {
     for (std::size_t next = 0; states_ + begun_ < options_.states || !pool_.is_empty();) {
       if (states_ + begun_ >= options_.states || pool_.is_full()) {
         if (Status s = pool_.wait(); !s.ok()) return s;
-        bar_.update("exploring", states_, options_.states);
+        bar_.update("exploring", states_, options_.states, "states");
         continue;
       }
       Run& run = runs_[next++ % runs_.size()];
@@ -101,7 +101,7 @@ class Explore {
     for (std::size_t next = 0; next < cases.size() || !pool_.is_empty();) {
       if (next == cases.size() || pool_.is_full()) {
         if (Status s = pool_.wait(); !s.ok()) return s;
-        bar_.update("mutations", mutations_.total, cases.size());
+        bar_.update("mutations", mutations_.total, cases.size(), "mutations");
         continue;
       }
       if (Status s = start(cases[next++]); !s.ok()) return s;

@@ -53,7 +53,7 @@ int run_replay(const FuzzPoolOptions& options) {
 int run_fuzz(FuzzPoolOptions options) {
   ProgressBar bar;
   options.fuzz.progress = [&bar](std::uint64_t done, std::uint64_t total) {
-    bar.update("damaging pools", done, total);
+    bar.update("damaging", done, total, "pools");
   };
   const Result<damage::PoolFuzzFigures> figures = damage::fuzz_pools(options.fuzz);
   bar.clear();

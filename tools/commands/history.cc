@@ -134,7 +134,7 @@ Status run_batches(const HistoryOptions& options, HistoryFigures& figures) {
                    replay_words(options, plan, static_cast<std::uint32_t>(kills)));
       return status;
     }
-    bar.update("checking", batch + 1, batches);
+    bar.update("checking", figures.report.operations, options.operations, "operations");
   }
   return {};
 }

@@ -138,9 +138,11 @@ class IndexCostCommand {
     Result<bench::TatpTables> tables = bench::create_tatp_tables(*side.database);
     if (!tables.ok()) return tables.status();
     side.tables = *tables;
-    Result<bench::LoadResult> load = bench::load_population(
-        *side.database, side.tables, population_, options_.load_threads,
-        [this](std::uint64_t done, std::uint64_t all) { bar_.update("loading", done, all); });
+    Result<bench::LoadResult> load =
+        bench::load_population(*side.database, side.tables, population_, options_.load_threads,
+                               [this](std::uint64_t done, std::uint64_t all) {
+                                 bar_.update("loading", done, all, "subscribers");
+                               });
     bar_.clear();
     if (!load.ok()) return load.status();
     figures.load = *load;

@@ -59,7 +59,7 @@ class KillLoop {
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       Status status = kill_once(round);
       if (!status.ok()) return status;
-      bar_.update("killing", round + 1, options_.rounds);
+      bar_.update("killing", round + 1, options_.rounds, "kills");
     }
     Status status = crash_.start({.check = true, .verify = true});
     int exit_status = kExitCouldNotRun;

@@ -63,7 +63,7 @@ Status measure(const MergeCommandOptions& options, Database& database, MergeFigu
   merge.scope = MergeScope::kEverything;
   merge.threads = figures.threads;
   merge.progress = [&](const MergeProgress& progress) {
-    bar.update("merging", progress.chunks_done, progress.chunks_total);
+    bar.update("merging", progress.chunks_done, progress.chunks_total, "chunks");
     return true;
   };
   Result<MergeReport> report = database.merge(*table, merge);

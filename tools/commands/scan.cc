@@ -153,9 +153,10 @@ class ScanCommand {
   Status load(std::uint64_t begin, std::uint64_t end, ScanFigures& figures) {
     if (begin == end) return {};
     const std::uint64_t start = bench::monotonic_ns();
-    const bench::ScanLoad load{
-        begin, end, options_.load_threads,
-        [this](std::uint64_t done, std::uint64_t total) { bar_.update("loading", done, total); }};
+    const bench::ScanLoad load{begin, end, options_.load_threads,
+                               [this](std::uint64_t done, std::uint64_t total) {
+                                 bar_.update("loading", done, total, "rows");
+                               }};
     Status status = bench::load_scan_rows(database_, table_, data_, load, totals_);
     figures.load_seconds += seconds_from(start);
     return status;
@@ -166,7 +167,7 @@ class ScanCommand {
     merge.scope = MergeScope::kEverything;
     merge.threads = options_.load_threads;
     merge.progress = [this](const MergeProgress& progress) {
-      bar_.update("merging", progress.chunks_done, progress.chunks_total);
+      bar_.update("merging", progress.chunks_done, progress.chunks_total, "chunks");
       return true;
     };
     Result<MergeReport> report = database_.merge(table_, merge);

@@ -291,9 +291,11 @@ class TatpCommand {
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
     const bench::Population population(options_.population);
-    Result<bench::LoadResult> load = bench::load_population(
-        database, tables.value(), population, options_.load_threads,
-        [this](std::uint64_t done, std::uint64_t total) { bar_.update("loading", done, total); });
+    Result<bench::LoadResult> load =
+        bench::load_population(database, tables.value(), population, options_.load_threads,
+                               [this](std::uint64_t done, std::uint64_t total) {
+                                 bar_.update("loading", done, total, "subscribers");
+                               });
     bar_.clear();
     if (!load.ok()) return std::move(load).status();
     figures.load = load.value();
@@ -333,7 +335,7 @@ class TatpCommand {
     check_options.forwarding_rows = figures.load.forwarding_rows + figures.run.forwarding_inserted -
                                     figures.run.forwarding_deleted;
     check_options.progress = [this](std::uint64_t done, std::uint64_t total) {
-      bar_.update("checking", done, total);
+      bar_.update("checking", done, total, "subscribers");
     };
     Result<bench::InvariantReport> report =
         bench::check_tatp(database, tables, population, check_options);

@@ -80,7 +80,7 @@ Status RestartLives::end_life(bool kill, ProgressBar& bar) {
     if (child_.has_ended())
       return !kill && child_.exit_status() == kExitOk ? Status() : unexpected_end();
     if (status().stage.load() == bench::RestartStage::kLoading)
-      bar.update("loading", status().rows_loaded.load(), plan().rows);
+      bar.update("loading", status().rows_loaded.load(), plan().rows, "rows");
     std::this_thread::sleep_for(poll);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(random_.between(100, 300)));
