@@ -26,6 +26,7 @@ void print_curve(const DemoFigures& figures, std::uint64_t begin_ns, std::uint64
   for (std::size_t i = 0; i < kCurveWidth; ++i)
     values.push_back(throughput(figures.samples, begin_ns + i * step, begin_ns + (i + 1) * step));
   CurveText curve;
+  curve.unit = "trans./s";
   curve.mark = static_cast<std::size_t>((figures.kill_ns - begin_ns) / step);
   const auto label = [&](std::uint64_t time_ns) {
     const double ms = (static_cast<double>(time_ns) - static_cast<double>(figures.kill_ns)) * 1e-6;

@@ -33,6 +33,7 @@ struct ExploreOptions {
   bool mutations = false;
   bool sites = false;
   bool list = false;
+  bool all = false;
   std::string replay;
   std::string json;
 };
@@ -124,9 +125,18 @@ class Explore {
                  fmt::format("{}", figures.states), fmt::format("{}", figures.nested),
                  fmt::format("{}", figures.failures)});
     };
-    for (const Run& run : runs_) add(std::string(run.protocol->name), run.figures);
+    std::size_t hidden = 0;
+    for (const Run& run : runs_) {
+      const ExploreFigures& figures = run.figures;
+      if (options_.all || figures.states + figures.crash_points + figures.failures != 0)
+        add(std::string(run.protocol->name), figures);
+      else
+        ++hidden;
+    }
     if (runs_.size() > 1) add("all", total());
     fmt::print("{}", table.to_string());
+    if (hidden != 0)
+      fmt::print("{} protocols without a state are left out; --all lists them\n", hidden);
   }
 
   bench::Json protocols_json() const {
@@ -220,7 +230,8 @@ void print_sites(const ExploreFigures& figures) {
                fmt::format("{}", counts.clean), fmt::format("{}", counts.repeated),
                fmt::format("{}", counts.unfenced), fmt::format("{}", counts.idle)});
   fmt::print("\n{}", table.to_string());
-  TextTable unflushed({"left unflushed at ack", "flushed before by", "flushed next by", "lines"});
+  TextTable unflushed({"left unflushed at ack", "flushed before by", "flushed next by", "lines"},
+                      {0, 1, 2});
   for (const auto& [site, lines] : figures.unflushed)
     unflushed.add({site.holds, site.before, site.next, fmt::format("{}", lines)});
   fmt::print("\n{}", unflushed.to_string());
@@ -246,7 +257,7 @@ int replay(const ExploreOptions& options) {
 
 int run_command(const ExploreOptions& options) {
   if (options.list) {
-    TextTable table({"protocol", "what happens"});
+    TextTable table({"protocol", "what happens"}, {0, 1});
     for (const crash::Protocol& protocol : crash::protocols())
       table.add({std::string(protocol.name), std::string(protocol.what)});
     fmt::print("{}", table.to_string());
@@ -326,6 +337,7 @@ void add_explore(CLI::App& app, Action& action) {
                     "Also make the mistakes of the catalogue, and check that each is found");
   command->add_flag("--sites", options->sites,
                     "Print flushes and fences by label, and which of them were idle");
+  command->add_flag("--all", options->all, "List protocols of which no state was checked, too");
   command->add_flag("--list", options->list, "List the protocols");
   command
       ->add_option("--replay", options->replay,

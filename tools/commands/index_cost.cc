@@ -14,6 +14,7 @@
 #include "bench/tatp/tatp_load.h"
 #include "bench/tatp/tatp_turns.h"
 #include "tools/support/command.h"
+#include "tools/support/latency_text.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/tatp_options.h"
@@ -294,9 +295,9 @@ void print(const IndexCostOptions& options, const std::vector<CostRound>& rounds
   TextTable details({"", "p50", "p99", "p99.9", "lines/write", "fences/write", "pool", "indexes"});
   for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
     const ModeRound& last = rounds.back()[mode];
-    details.add({std::string(to_string(kModes[mode])), format_ns(last.run.latency.percentile(0.5)),
-                 format_ns(last.run.latency.percentile(0.99)),
-                 format_ns(last.run.latency.percentile(0.999)),
+    details.add({std::string(to_string(kModes[mode])), format_percentile(last.run.latency, 0.5),
+                 format_percentile(last.run.latency, 0.99),
+                 format_percentile(last.run.latency, 0.999),
                  fmt::format("{:.2f}", last.run.per_write(&Statistics::lines_flushed)),
                  fmt::format("{:.2f}", last.run.per_write(&Statistics::fences)),
                  format_bytes(last.run.after.pool_allocated_bytes),

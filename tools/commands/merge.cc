@@ -142,7 +142,7 @@ void print(const MergeCommandOptions& options, const MergeFigures& figures,
     fmt::print("{} columns rewritten, their dictionaries gave {} back; {} of the pool in use\n",
                report.columns_renewed, format_bytes(report.bytes_given_back),
                format_bytes(figures.statistics.pool_used_bytes));
-  fmt::print("sums of all columns: {}; verify: {}\n",
+  fmt::print("sums of all columns: {}; check: {}\n",
              figures.sums_equal ? "as before" : "NOT as before", figures.verified.to_string());
 }
 

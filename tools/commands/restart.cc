@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,7 +70,15 @@ struct Figure {
   const char* key;
   const char* words;
   double (*get)(const RestartRun&);
+  const char* unit = "ms";
 };
+
+std::string shown(const Figure& figure, double value) {
+  if (value < 0) return "-";
+  return figure.unit == std::string_view("ms") ? fmt::format("{:.2f}", value)
+                                               : fmt::format("{:.0f}", value);
+}
+
 constexpr Figure kFigures[] = {
     {"first_answer_ms", "first answer, from process start",
      [](const RestartRun& run) { return run.first_answer; }},
@@ -86,7 +95,7 @@ constexpr Figure kFigures[] = {
      [](const RestartRun& run) { return run.times.later_ms; }},
     {"warm_ms", "meanwhile: pages entered into page tables",
      [](const RestartRun& run) { return run.times.warm_ms; }},
-    {"full_speed_ms", "point selects at full speed (-1: not within a second)",
+    {"full_speed_ms", "point selects at full speed (-: not within a second)",
      [](const RestartRun& run) { return run.full_speed; }},
     {"select_scan_ms", "apart: select where c1 = v, no key",
      [](const RestartRun& run) { return run.times.select_scan_ms; }},
@@ -94,9 +103,9 @@ constexpr Figure kFigures[] = {
     {"sum_again_ms", "apart: the same again",
      [](const RestartRun& run) { return run.times.sum_again_ms; }},
     {"minor_faults", "page faults until the first answer",
-     [](const RestartRun& run) { return static_cast<double>(run.times.minor_faults); }},
+     [](const RestartRun& run) { return static_cast<double>(run.times.minor_faults); }, "faults"},
     {"major_faults", "of these: from disk",
-     [](const RestartRun& run) { return static_cast<double>(run.times.major_faults); }},
+     [](const RestartRun& run) { return static_cast<double>(run.times.major_faults); }, "faults"},
 };
 
 /// Speed of making indexes after opening; 0: none were made.
@@ -181,12 +190,12 @@ void print_figures(const RestartOptions& options, const RestartFigures& figures,
              format_count(static_cast<double>(options.rows) / std::max(status.load_seconds, 1e-9)),
              options.load_threads,
              static_cast<double>(status.pool_used_bytes) / static_cast<double>(options.rows));
-  TextTable table({fmt::format("{} restarts, ms (faults: count)", figures.runs.size()), "median",
-                   "p90", "max"});
+  TextTable table({fmt::format("{} restarts", figures.runs.size()), "unit", "median", "p90", "max"},
+                  {0, 1});
   for (const Figure& figure : kFigures) {
     const Spread spread = spread_of(figures.runs, figure.get);
-    table.add({figure.words, fmt::format("{:.2f}", spread.median),
-               fmt::format("{:.2f}", spread.p90), fmt::format("{:.2f}", spread.max)});
+    table.add({figure.words, figure.unit, shown(figure, spread.median), shown(figure, spread.p90),
+               shown(figure, spread.max)});
   }
   fmt::print("{}", table.to_string());
   if (const Spread later = spread_of(figures.runs, later_entries_per_s); later.max > 0)

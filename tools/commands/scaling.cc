@@ -133,7 +133,8 @@ bench::Json predict_and_print(const ScalingOptions& options, const bench::Scalin
       inputs.transaction_ns, 100 * inputs.write_share, inputs.lines_of_two);
   bench::Json points = bench::Json::array();
   TextTable table({"cores", "line ns", "counter: tps", "per core", "waits for it ns",
-                   "processors: tps", "per core"});
+                   "processors: tps", "per core"},
+                  {});
   for (const unsigned cores : options.cores) {
     const bench::ScalingPoint counter = predict(inputs, cores, CommitClock::kCounter);
     const bench::ScalingPoint processors = predict(inputs, cores, CommitClock::kProcessors);

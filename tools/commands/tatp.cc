@@ -15,6 +15,7 @@
 #include "tools/report/shared_word_report.h"
 #include "tools/support/cleanup.h"
 #include "tools/support/command.h"
+#include "tools/support/latency_text.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/tatp_options.h"
@@ -165,8 +166,8 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 
 void add_latency_cells(std::vector<std::string>& cells, const bench::Histogram& latency) {
   for (const double fraction : {0.5, 0.9, 0.99, 0.999})
-    cells.push_back(format_ns(latency.percentile(fraction)));
-  cells.push_back(format_ns(latency.max()));
+    cells.push_back(format_percentile(latency, fraction));
+  cells.push_back(format_percentile(latency, 1));
 }
 
 void print_transactions(const bench::TatpRunResult& run) {

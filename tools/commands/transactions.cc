@@ -11,6 +11,7 @@
 #include "bench/loads/transaction_load.h"
 #include "bench/support/environment.h"
 #include "tools/support/command.h"
+#include "tools/support/latency_text.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/tatp_options.h"
 #include "tools/support/text_table.h"
@@ -95,6 +96,10 @@ Status measure(const TransactionsOptions& options, Database& database,
   return {};
 }
 
+bool has_ratio(const bench::LargeFigures& large) {
+  return large.idle.count() != 0 && large.meanwhile.count() != 0;
+}
+
 bench::Json to_json(const bench::SkewFigures& figures) {
   return {{"committed", figures.committed},
           {"conflicts", figures.conflicts},
@@ -146,7 +151,8 @@ bench::Json to_json(const TransactionsOptions& options, const TransactionsFigure
             {"reader_idle", bench::to_json(large.idle)},
             {"reader_meanwhile", bench::to_json(large.meanwhile)},
             {"reader_during_commit", bench::to_json(large.during_commit)},
-            {"reader_p99_ratio", large.p99_ratio()},
+            {"reader_p99_ratio",
+             has_ratio(large) ? bench::Json(large.p99_ratio()) : bench::Json(nullptr)},
             {"wrong_reads", large.wrong}}},
           {"starvation",
            {{"rows", options.starvation.rows},
@@ -203,14 +209,17 @@ void print(const TransactionsOptions& options, const TransactionsFigures& figure
       options.large.rows, large.statements_seconds, large.commit_ms);
   TextTable reader({"a reader's transaction", "alone", "meanwhile", "during commit"});
   for (const auto& [name, fraction] :
-       {std::pair("p50", 0.5), std::pair("p99", 0.99), std::pair("p999", 0.999)})
-    reader.add({name, format_ns(large.idle.percentile(fraction)),
-                format_ns(large.meanwhile.percentile(fraction)),
-                format_ns(large.during_commit.percentile(fraction))});
-  reader.add({"longest", format_ns(large.idle.max()), format_ns(large.meanwhile.max()),
-              format_ns(large.during_commit.max())});
-  fmt::print("{}p99 meanwhile is {:.2f} times the p99 alone; wrong reads: {}; verify: {}\n",
-             reader.to_string(), large.p99_ratio(), large.wrong, figures.verified.to_string());
+       {std::pair("p50", 0.5), std::pair("p99", 0.99), std::pair("p99.9", 0.999)})
+    reader.add({name, format_percentile(large.idle, fraction),
+                format_percentile(large.meanwhile, fraction),
+                format_percentile(large.during_commit, fraction)});
+  reader.add({"longest", format_percentile(large.idle, 1), format_percentile(large.meanwhile, 1),
+              format_percentile(large.during_commit, 1)});
+  fmt::print("{}{}; wrong reads: {}; check: {}\n", reader.to_string(),
+             has_ratio(large)
+                 ? fmt::format("p99 meanwhile is {:.2f} times the p99 alone", large.p99_ratio())
+                 : "no reader's transaction ended meanwhile",
+             large.wrong, figures.verified.to_string());
   print_starvation(options, figures);
 }
 

@@ -66,7 +66,7 @@ std::string CurveText::draw(std::span<const double> values) const {
   const bool blocks = terminal_has_blocks();
   const double top = *std::max_element(values.begin(), values.end());
   const double steps = static_cast<double>(height) * kStepsPerLine;
-  std::string text;
+  std::string text = fmt::format("{:>{}}\n", unit, kAxisWidth);
   for (std::size_t line = height; line-- > 0;) {
     const bool labelled = line + 1 == height || line == 0 || line + 1 == height / 2;
     const double label = top * static_cast<double>(line + 1) / static_cast<double>(height);

@@ -27,6 +27,7 @@ std::uint64_t time_of_throughput(std::span<const ThroughputSample> samples, std:
 /// `mark` stand for.
 struct CurveText {
   std::size_t height = 8;
+  std::string unit;  ///< above the axis
   std::string begin_label;
   std::string mark_label;
   std::string end_label;

@@ -99,8 +99,12 @@ void print_queries(const QueryOptions& options, const QueryReport& report,
     name_width = std::max(name_width, query.name.size());
   for (const ReportColumn& column : columns) header.push_back(column.title);
   if (report.has_duckdb()) header.insert(header.end(), {"DuckDB", "its CPU"});
-  if (!report.differences.empty()) header.emplace_back("same rows");
-  TextTable table(std::move(header));
+  std::vector<std::size_t> texts = {0};
+  if (!report.differences.empty()) {
+    texts.push_back(header.size());
+    header.emplace_back("same rows");
+  }
+  TextTable table(std::move(header), std::move(texts));
   for (std::size_t i = 0; i < report.queries.size(); ++i) {
     const bench::QueryFigures& query = report.queries[i];
     const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());

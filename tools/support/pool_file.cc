@@ -37,6 +37,10 @@ std::string fresh_path(const std::string& directory, const std::string& suffix) 
 
 }  // namespace
 
+KeptFile::~KeptFile() {
+  if (!path_.empty() && exists(path_)) fmt::print("the pool {} is kept\n", path_);
+}
+
 std::uint64_t directory_free_bytes(const std::string& directory) {
   struct statvfs info{};
   if (access(directory.c_str(), W_OK) != 0 || statvfs(directory.c_str(), &info) != 0) return 0;
@@ -66,9 +70,7 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
     pool.path_ = fresh_path(directory, ".pool");
   }
   if (!pool.existed_ && !keep) pool.temporary_ = TemporaryFile(pool.path_);
-  if (!pool.existed_ && keep)
-    pool.remark_ +=
-        fmt::format("{}the pool {} is kept", pool.remark_.empty() ? "" : "; ", pool.path_);
+  if (!pool.existed_ && keep) pool.kept_ = KeptFile(pool.path_);
   return pool;
 }
 

@@ -2,14 +2,32 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "flugs/status.h"
 #include "tools/support/cleanup.h"
 
 namespace flugs::tools {
 
+/// Says at its end that a file is kept, if it is there by then.
+class KeptFile {
+ public:
+  KeptFile() = default;
+  explicit KeptFile(std::string path) : path_(std::move(path)) {}
+  KeptFile(KeptFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  KeptFile& operator=(KeptFile&& other) noexcept {
+    path_.swap(other.path_);
+    return *this;
+  }
+  ~KeptFile();
+
+ private:
+  std::string path_;
+};
+
 /// The path of a command's pool, and whether the pool stays. A pool that was there before is
-/// never removed; one that we made is removed unless the user gave a path and asked to keep it.
+/// never removed; one that we made is removed unless the user asked to keep it, and then its owner
+/// prints where it is.
 class PoolFile {
  public:
   /// `path` empty: a fresh name on /dev/shm, or in the temporary directory when /dev/shm has not
@@ -26,6 +44,7 @@ class PoolFile {
   bool existed_ = false;
   std::string remark_;
   TemporaryFile temporary_;
+  KeptFile kept_;
 };
 
 /// Bytes that a file in a directory can grow to; 0 when we may not write there.

@@ -22,19 +22,34 @@ std::string scaled(double value, double step, const std::array<const char*, size
   return fmt::format("{:.{}f}{}", value, digits, units[unit]);
 }
 
+/// Characters of a text in UTF-8: names of tables may have any.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
 }  // namespace
 
 std::string TextTable::to_string() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_)
-    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(row[i]));
   std::string text;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    std::string line = fmt::format("{:<{}}", rows_[r][0], widths[0]);
-    for (std::size_t i = 1; i < widths.size(); ++i)
-      line += fmt::format("  {:>{}}", rows_[r][i], widths[i]);
+    std::string line;
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string gap(i == 0 ? 0 : 2, ' ');
+      const std::string fill(widths[i] - width_of(rows_[r][i]), ' ');
+      const bool is_text = std::count(texts_.begin(), texts_.end(), i) != 0;
+      line += gap + (is_text ? rows_[r][i] + fill : fill + rows_[r][i]);
+      width += gap.size() + widths[i];
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
     text += line + "\n";
-    if (r == 0) text += std::string(line.size(), '-') + "\n";
+    if (r == 0) text += std::string(width, '-') + "\n";
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -7,10 +8,15 @@
 
 namespace flugs::tools {
 
-/// A table for people: the first column to the left, the others to the right, as wide as needed.
+/// A table for people, its columns as wide as needed: text stands to the left, numbers to the
+/// right.
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+  /// `texts`: the columns that hold text.
+  explicit TextTable(std::vector<std::string> header, std::vector<std::size_t> texts = {0})
+      : texts_(std::move(texts)) {
+    rows_.push_back(std::move(header));
+  }
 
   /// One cell for each column.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -18,6 +24,7 @@ class TextTable {
   std::string to_string() const;
 
  private:
+  std::vector<std::size_t> texts_;
   std::vector<std::vector<std::string>> rows_;
 };
 
