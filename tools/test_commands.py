@@ -5,16 +5,20 @@ what they print of small pools.
 tools/test_commands.py FLUGS
 """
 
+import json
 import os
+import pty
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
-    "pool": ["info", "stats", "check", "estimate"],
+    "pool": ["info", "stats", "schema", "check", "estimate"],
     "bench": ["tatp", "ch", "scan", "restart", "merge", "transactions", "index-cost", "scaling"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
@@ -122,7 +126,7 @@ class Help(unittest.TestCase):
             for option, _ in self.descriptions(text):
                 if not option.startswith("-"):
                     self.assertIn(option, PLACEHOLDERS)
-                elif option != "-h, --help":
+                elif option not in ("-h, --help", "-v, --verbose"):
                     words = re.fullmatch(r"--[a-z0-9-]+(?: (\S+))?", option)
                     self.assertTrue(words, option)
                     if words[1] and not re.fullmatch(CHOICES, words[1]):
@@ -134,6 +138,154 @@ class Help(unittest.TestCase):
                     for words, description in self.descriptions(text)
                     if option in words.split()}
             self.assertEqual(len(said), 1, option)
+
+
+def on_terminal(*words):
+    """What the command writes to a terminal as its standard error."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([FLUGS, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            written += piece
+        os.close(ours)
+    return process.returncode, written.decode()
+
+
+class Pools(unittest.TestCase):
+    """`flugs pool` on a pool of TATP."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
+        cls.pool = os.path.join(cls.directory, "tatp.pool")
+        made = flugs("bench", "tatp", "--pool", cls.pool, "--keep", "--subscribers", "1000",
+                     "--users", "1", "--seconds", "0.1", "--ramp-up", "0")
+        cls.made = made.stdout
+
+    def json_of(self, *words):
+        path = os.path.join(self.directory, "results.json")
+        flugs(*words, "--json", path)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_kept_is_said_of_a_pool_that_is_there_only(self):
+        self.assertIn(f"the pool {self.pool} is kept\n", self.made)
+        nowhere = os.path.join(self.directory, "missing", "a.pool")
+        done = flugs("bench", "tatp", "--pool", nowhere, "--keep", status=2)
+        self.assertNotIn("kept", done.stdout + done.stderr)
+        done = flugs("bench", "merge", "--rows", "1000")
+        self.assertNotIn("kept", done.stdout + done.stderr)
+
+    def test_rows_are_those_that_are_live(self):
+        for command in ("info", "stats"):
+            tables = {t["name"]: t["rows_live"]
+                      for t in self.json_of("pool", command, self.pool)["tables"]}
+            self.assertEqual(tables["subscriber"], 1000)
+            self.assertRegex(flugs("pool", command, self.pool).stdout,
+                             r"(?m)^subscriber +1000 ")
+
+    def test_a_summary_comes_first_and_details_with_v(self):
+        for command, detail in (("check", "table subscriber, column s_id"),
+                                ("stats", r"(?m)^s_id +int32"),
+                                ("info", "CREATE TABLE subscriber")):
+            short = flugs("pool", command, self.pool).stdout
+            long = flugs("pool", command, self.pool, "-v").stdout
+            self.assertNotRegex(short, detail)
+            self.assertRegex(long, detail)
+            self.assertLessEqual(len(short.splitlines()), 25)
+            self.assertTrue(long.startswith(short[:short.index("\n")]))
+            for line in short.splitlines()[1:]:
+                self.assertLessEqual(len(line), 115)
+        self.assertTrue(flugs("pool", "check", self.pool).stdout.startswith("clean: 0 damages"))
+
+    def test_schema_prints_statements_without_changing_the_pool(self):
+        with open(self.pool, "rb") as file:
+            before = os.fstat(file.fileno()).st_mtime_ns
+        text = flugs("pool", "schema", self.pool).stdout
+        self.assertEqual(re.findall(r"(?m)^CREATE TABLE (\w+) \($", text),
+                         ["subscriber", "access_info", "special_facility", "call_forwarding"])
+        self.assertIn("  PRIMARY KEY (s_id, ai_type)\n", text)
+        self.assertIn("  CONSTRAINT sub_nbr UNIQUE (sub_nbr)\n", text)
+        self.assertIn("  msc_location BIGINT NOT NULL ENCODING DIRECT,\n", text)
+        self.assertEqual(text, self.json_of("pool", "schema", self.pool)["text"])
+        self.assertEqual(os.stat(self.pool).st_mtime_ns, before)
+
+    def test_a_pool_in_use_has_a_header(self):
+        with subprocess.Popen([FLUGS, "bench", "transactions", "--pool", self.pool + ".used",
+                               "--rounds", "1000"], stdout=subprocess.DEVNULL) as user:
+            try:
+                found = None
+                while found is None and user.poll() is None:
+                    try:
+                        found = self.json_of("pool", "info", self.pool + ".used")
+                    except AssertionError:  # not there yet
+                        pass
+            finally:
+                user.terminate()
+        self.assertFalse(found["opened"])
+        self.assertTrue(found["open_for_writing"])
+        self.assertEqual(found["format_version"], 7)
+        self.assertGreater(found["pool_bytes"], 0)
+        self.assertIsNone(found["tables"])
+
+    def test_a_pool_that_must_not_be_written_has_tables(self):
+        if os.geteuid() == 0 and shutil.which("setpriv") is None:
+            self.skipTest("root may write everything")
+        prefix = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+        os.chmod(self.directory, 0o755)
+        os.chmod(self.pool, 0o444)
+        try:
+            done = subprocess.run([*prefix, FLUGS, "pool", "info", self.pool], check=True,
+                                  capture_output=True, text=True)
+            self.assertIn("not opened, because it cannot be written", done.stdout)
+            self.assertRegex(done.stdout, r"(?m)^subscriber +34 +2$")
+            done = subprocess.run([*prefix, FLUGS, "pool", "stats", self.pool], check=False,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("'flugs pool info' describes it without opening it", done.stderr)
+        finally:
+            os.chmod(self.pool, 0o600)
+
+
+class Printed(unittest.TestCase):
+    def test_explore_lists_protocols_with_work_unless_all_are_asked_for(self):
+        short = flugs("prove", "explore", "--states", "1000").stdout
+        table = short[:short.index("\nall ")]
+        self.assertNotRegex(table, r"(?m) 0 +0 +0 +0$")
+        self.assertRegex(short, r"(?m)^\d+ protocols without a state are left out")
+        whole = flugs("prove", "explore", "--states", "1000", "--all").stdout
+        self.assertGreater(len(whole.splitlines()), len(short.splitlines()) + 20)
+
+    def test_text_stands_to_the_left(self):
+        protocols = flugs("prove", "explore", "--list").stdout.splitlines()
+        self.assertEqual(protocols[0].index("what happens"), protocols[2].index("rows inserted"))
+
+    def test_bars_tell_the_time_left(self):
+        status, written = on_terminal("bench", "tatp", "--subscribers", "1000", "--seconds", "1.5",
+                                      "--ramp-up", "0", "--no-check")
+        self.assertEqual(status, 0)
+        self.assertRegex(written, r"running +\[#+\.+\] +\d+ %  \d s left")
+
+    def test_bars_tell_the_rate(self):
+        status, written = on_terminal("prove", "explore", "--states", "5000", "--processes", "1")
+        self.assertEqual(status, 0)
+        self.assertRegex(written, r"exploring +\[.*\] +\d+ %  [\d.]+( k)? states/s, \d+ s left")
+
+    def test_nothing_measured_is_a_hyphen(self):
+        printed = flugs("bench", "transactions", "--rows", "1", "--seconds", "0.01",
+                        "--rounds", "1", "--idle-seconds", "0.01", "--long-runs", "1",
+                        "--long-rows", "10").stdout
+        self.assertNotIn(" 0 ns", printed)
+        self.assertRegex(printed, r"(?m)^p99 +[\d.]+ \w+ +(-|[\d.]+ \w+) ")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ namespace {
 
 struct CheckOptions {
   std::string pool;
+  bool verbose = false;
   std::string json;
 };
 
@@ -50,6 +51,35 @@ bench::Json report_json(const std::string& pool, const PoolCheckReport& report) 
   return json;
 }
 
+/// All parts, or those that need attention.
+void print_parts(const PoolCheckReport& report, bool all) {
+  TextTable table({"part", "looked at", "damages", "state"}, {0, 3});
+  std::size_t listed = 0;
+  for (const CheckedPart& part : report.parts) {
+    if (!all && part.damages == 0 && part.is_complete) continue;
+    ++listed;
+    table.add({part.name, fmt::format("{}", part.items), fmt::format("{}", part.damages),
+               state_of(part)});
+  }
+  if (listed != 0) fmt::print("\n{}", table.to_string());
+}
+
+void print_report(const PoolCheckReport& report, bool verbose) {
+  std::uint64_t items = 0;
+  for (const CheckedPart& part : report.parts) items += part.items;
+  fmt::print("{}: {} damage{}, {} remark{}; {} items in {} parts looked at\n",
+             report.is_clean() ? "clean" : "DAMAGED", report.damages,
+             report.damages == 1 ? "" : "s", report.remarks, report.remarks == 1 ? "" : "s", items,
+             report.parts.size());
+  fmt::print("{} in use, {} free\n", format_bytes(report.used_bytes),
+             format_bytes(report.free_bytes));
+  if (!report.findings.empty()) fmt::print("\n");
+  for (const PoolFinding& finding : report.findings)
+    fmt::print("{}: {}: {}\n", name_of(finding.kind), finding.part, finding.message);
+  print_parts(report, verbose);
+  if (!verbose) fmt::print("\n-v lists every part\n");
+}
+
 int run_check(const CheckOptions& options) {
   ProgressBar bar;
   PoolCheckOptions check;
@@ -58,15 +88,7 @@ int run_check(const CheckOptions& options) {
   const Result<PoolCheckReport> report = check_pool(check);
   bar.clear();
   if (!report.ok()) return could_not_run(report.status());
-  TextTable table({"part", "looked at", "state"});
-  for (const CheckedPart& part : report->parts)
-    table.add({part.name, fmt::format("{}", part.items), state_of(part)});
-  fmt::print("{}\n", table.to_string());
-  for (const PoolFinding& finding : report->findings)
-    fmt::print("{}: {}: {}\n", name_of(finding.kind), finding.part, finding.message);
-  fmt::print("{}: {} damages, {} remarks; {} in use, {} free\n",
-             report->is_clean() ? "clean" : "DAMAGED", report->damages, report->remarks,
-             format_bytes(report->used_bytes), format_bytes(report->free_bytes));
+  print_report(*report, options.verbose);
   return finish_with_json(options.json, report_json(options.pool, *report),
                           report->is_clean() ? kExitOk : kExitCheckFailed);
 }
@@ -78,6 +100,7 @@ void add_check(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "check", "Audits all of a pool, even one that does not open; changes nothing");
   add_pool_argument(*command, options->pool);
+  add_verbose_flag(*command, options->verbose);
   add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_check(*options); }; });
 }

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "bench/support/environment.h"
-#include "flugs/database.h"
+#include "flugs/pool_description.h"
+#include "tools/report/pool_report.h"
+#include "tools/report/schema_text.h"
 #include "tools/support/command.h"
 #include "tools/support/tatp_options.h"
 #include "tools/support/text_table.h"
@@ -15,150 +17,17 @@ namespace flugs::tools {
 
 namespace {
 
-struct PoolOptions {
+struct InfoOptions {
   std::string pool;
+  bool verbose = false;
   std::string json;
 };
-
-const char* name_of(Encoding encoding) {
-  switch (encoding) {
-    case Encoding::kAuto:
-      return "auto";
-    case Encoding::kDictionary:
-      return "dictionary";
-    case Encoding::kDirect:
-      return "direct";
-  }
-  return "unknown";
-}
-
-const char* name_of(ReferenceAction action) {
-  switch (action) {
-    case ReferenceAction::kRestrict:
-      return "restrict";
-    case ReferenceAction::kCascade:
-      return "cascade";
-    case ReferenceAction::kSetNull:
-      return "set null";
-  }
-  return "unknown";
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
-
-bench::Json to_json(const TableSchema& schema) {
-  bench::Json json;
-  json["name"] = schema.name;
-  json["columns"] = bench::Json::array();
-  for (const ColumnSchema& column : schema.columns) {
-    bench::Json entry = {{"name", column.name},
-                         {"type", to_string(column.type)},
-                         {"nullable", column.nullable},
-                         {"encoding", name_of(column.encoding)}};
-    if (column.type == Type::kDecimal) entry["scale"] = column.scale;
-    if (column.default_value.has_value()) entry["default"] = column.default_value->to_string();
-    if (column.auto_increment) entry["auto_increment"] = true;
-    json["columns"].push_back(entry);
-  }
-  json["keys"] = bench::Json::array();
-  for (const KeySchema& key : schema.keys) {
-    if (key.dropped) continue;
-    json["keys"].push_back({{"name", key.name},
-                            {"columns", key.columns},
-                            {"unique", key.unique},
-                            {"ordered", key.ordered},
-                            {"hashed_columns", key.hashed_columns}});
-  }
-  json["checks"] = bench::Json::array();
-  for (const CheckSchema& check : schema.checks)
-    json["checks"].push_back({{"name", check.name}, {"condition", check.condition.to_string()}});
-  json["foreign_keys"] = bench::Json::array();
-  for (const ForeignKeySchema& foreign : schema.foreign_keys)
-    json["foreign_keys"].push_back({{"name", foreign.name},
-                                    {"columns", foreign.columns},
-                                    {"table", foreign.table},
-                                    {"key", foreign.key},
-                                    {"on_delete", name_of(foreign.on_delete)},
-                                    {"on_update", name_of(foreign.on_update)}});
-  return json;
-}
-
-bench::Json to_json(const TableStatistics& table) {
-  bench::Json json = {{"name", table.name},
-                      {"rows_reserved", table.rows_reserved},
-                      {"rows_free", table.rows_free},
-                      {"chunks", table.chunks},
-                      {"chunk_bytes", table.chunk_bytes},
-                      {"groups", table.groups},
-                      {"group_rows", table.group_rows},
-                      {"group_bytes", table.group_bytes},
-                      {"row_bytes", table.row_bytes},
-                      {"key_index_bytes", table.key_index_bytes},
-                      {"index_runs", table.index_runs},
-                      {"index_run_bytes", table.index_run_bytes}};
-  json["columns"] = bench::Json::array();
-  for (const ColumnStatistics& column : table.columns)
-    json["columns"].push_back({{"name", column.name},
-                               {"type", to_string(column.type)},
-                               {"dictionary_encoded", column.dictionary_encoded},
-                               {"dictionary_entries", column.dictionary_entries},
-                               {"dictionary_bytes", column.dictionary_bytes},
-                               {"cell_bits", column.cell_bits}});
-  return json;
-}
-
-void print_head(const Database& database, const Statistics& statistics) {
-  fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
-             statistics.guarantee);
-  fmt::print(
-      "{} in use, {} taken from the medium, can grow to {}; index mode {}: indexes in DRAM {}, in "
-      "the pool {}\n\n",
-      format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
-      format_bytes(statistics.pool_reserved_bytes), to_string(statistics.index_place),
-      format_bytes(statistics.dram_index_bytes), format_bytes(statistics.hint_index_bytes));
-}
-
-void print_schema(const TableSchema& schema) {
-  fmt::print("table {}\n", schema.name);
-  TextTable columns({"column", "type", "null", "encoding", "default"});
-  for (const ColumnSchema& column : schema.columns) {
-    std::string type(to_string(column.type));
-    if (column.type == Type::kDecimal) type += fmt::format("(18,{})", column.scale);
-    const std::string by_default = column.default_value.has_value()
-                                       ? column.default_value->to_string()
-                                   : column.auto_increment ? "a number"
-                                                           : "";
-    columns.add(
-        {column.name, type, column.nullable ? "yes" : "no", name_of(column.encoding), by_default});
-  }
-  fmt::print("{}", columns.to_string());
-  for (const KeySchema& key : schema.keys)
-    if (!key.dropped)
-      fmt::print("key {} ({}){}{}\n", key.name, list_of(key.columns), key.unique ? ", unique" : "",
-                 key.ordered ? ", ordered" : "");
-  for (const CheckSchema& check : schema.checks)
-    fmt::print("check {}: {}\n", check.name, check.condition.to_string());
-  for (const ForeignKeySchema& foreign : schema.foreign_keys)
-    fmt::print("foreign key {} ({}) to table {}, key {}; on delete {}, on update {}\n",
-               foreign.name, list_of(foreign.columns), foreign.table, foreign.key,
-               name_of(foreign.on_delete), name_of(foreign.on_update));
-}
 
 bench::Json halves_json(const MergeStatus& status) {
   return {{"delta_rows", status.delta_rows},
           {"delta_bytes", status.delta_bytes},
           {"main_rows", status.main_rows},
           {"main_bytes", status.main_bytes}};
-}
-
-void print_halves(const MergeStatus& status) {
-  fmt::print("delta: room for {} rows, dead and unused ones too, {}; main: {} rows, {}\n\n",
-             status.delta_rows, format_bytes(status.delta_bytes), status.main_rows,
-             format_bytes(status.main_bytes));
 }
 
 void print_report(const RecoveryReport& report) {
@@ -169,120 +38,136 @@ void print_report(const RecoveryReport& report) {
   table.add({"in all", fmt::format("{:.3f}", report.total_us * 1e-3), ""});
   fmt::print("{}", table.to_string());
   fmt::print(
-      "transactions completed {}, undone {}; dictionary entries looked at {} ({} dropped); of rows "
-      "looked at {} live, {} ready for reuse; {} threads\n",
-      report.transactions_completed, report.transactions_undone, report.dictionary_entries,
-      report.dictionary_entries_dropped, report.rows_live, report.rows_recycled, report.threads);
+      "{} threads; transactions: {} completed, {} undone; dictionary entries: {} looked at, {} "
+      "dropped\nrows looked at: {} live, {} ready for use again\n",
+      report.threads, report.transactions_completed, report.transactions_undone,
+      report.dictionary_entries, report.dictionary_entries_dropped, report.rows_live,
+      report.rows_recycled);
 }
 
-Result<Database> open_existing(const std::string& path) {
-  OpenOptions options;
-  options.path = path;
-  options.mode = OpenMode::kOpen;
-  options.grow_ahead_bytes = 0;  // only looked at
-  return Database::open(options);
+std::size_t columns_of(const TableSchema& schema) {
+  std::size_t columns = 0;
+  for (const ColumnSchema& column : schema.columns) columns += column.dropped ? 0 : 1;
+  return columns;
 }
 
-int run_info(const PoolOptions& options) {
-  const Result<Database> database = open_existing(options.pool);
-  if (!database.ok()) return could_not_run(database.status());
-  const Statistics statistics = database.value().statistics();
-  print_head(database.value(), statistics);
-  bench::Json json = {{"commit", bench::environment().commit},
-                      {"pool", database.value().path()},
-                      {"medium", statistics.medium},
-                      {"flush", statistics.flush},
-                      {"guarantee", statistics.guarantee},
-                      {"pool_reserved_bytes", statistics.pool_reserved_bytes},
-                      {"pool_bytes", statistics.pool_allocated_bytes},
-                      {"pool_used_bytes", statistics.pool_used_bytes},
-                      {"index", to_string(statistics.index_place)},
-                      {"clock", to_string(statistics.clock)},
-                      {"dram_index_bytes", statistics.dram_index_bytes},
-                      {"hint_index_bytes", statistics.hint_index_bytes}};
+std::size_t keys_of(const TableSchema& schema) {
+  std::size_t keys = 0;
+  for (const KeySchema& key : schema.keys) keys += key.dropped ? 0 : 1;
+  return keys;
+}
+
+/// Adds a table to what is printed and written.
+Status describe_table(Database& database, TableId id, TextTable& table, bench::Json& json) {
+  const Result<TableSchema> schema = database.schema(id);
+  if (!schema.ok()) return schema.status();
+  const Result<MergeStatus> halves = database.merge_status(id);
+  if (!halves.ok()) return halves.status();
+  const Result<std::uint64_t> rows = live_rows(database, schema->name);
+  if (!rows.ok()) return rows.status();
+  table.add({schema->name, fmt::format("{}", *rows), fmt::format("{}", columns_of(*schema)),
+             fmt::format("{}", keys_of(*schema)), format_bytes(halves->delta_bytes),
+             format_bytes(halves->main_bytes), fmt::format("{}", halves->main_rows)});
+  json.push_back(schema_json(*schema));
+  json.back().update(halves_json(*halves));
+  json.back()["rows_live"] = *rows;
+  return {};
+}
+
+bench::Json head_json(const Database& database, const Statistics& statistics) {
+  return {{"commit", bench::environment().commit},
+          {"pool", database.path()},
+          {"opened", true},
+          {"medium", statistics.medium},
+          {"flush", statistics.flush},
+          {"guarantee", statistics.guarantee},
+          {"pool_reserved_bytes", statistics.pool_reserved_bytes},
+          {"pool_bytes", statistics.pool_allocated_bytes},
+          {"pool_used_bytes", statistics.pool_used_bytes},
+          {"index", to_string(statistics.index_place)},
+          {"clock", to_string(statistics.clock)},
+          {"dram_index_bytes", statistics.dram_index_bytes},
+          {"hint_index_bytes", statistics.hint_index_bytes}};
+}
+
+int describe_opened(const InfoOptions& options, Database& database) {
+  const Statistics statistics = database.statistics();
+  bench::Json json = head_json(database, statistics);
   json["tables"] = bench::Json::array();
-  for (const TableId table : database.value().tables()) {
-    const Result<TableSchema> schema = database.value().schema(table);
-    if (!schema.ok()) return could_not_run(schema.status());
-    const Result<MergeStatus> halves = database.value().merge_status(table);
-    if (!halves.ok()) return could_not_run(halves.status());
-    print_schema(schema.value());
-    print_halves(halves.value());
-    json["tables"].push_back(to_json(schema.value()));
-    json["tables"].back().update(halves_json(halves.value()));
-  }
-  print_report(database.value().recovery_report());
-  json["recovery"] = bench::to_json(database.value().recovery_report());
+  TextTable tables({"table", "rows", "columns", "keys", "delta", "main", "rows of main"});
+  for (const TableId id : database.tables())
+    if (const Status s = describe_table(database, id, tables, json["tables"]); !s.ok())
+      return could_not_run(s);
+  print_head(database, statistics);
+  fmt::print("{}\n", tables.to_string());
+  if (options.verbose) fmt::print("{}\n", schema_text(schemas_of(database)));
+  print_report(database.recovery_report());
+  if (!options.verbose) fmt::print("\n-v shows the schema\n");
+  json["recovery"] = bench::to_json(database.recovery_report());
   return finish_with_json(options.json, json, kExitOk);
 }
 
-void print_table_statistics(const TableStatistics& table) {
-  fmt::print("table {}: {} rows reserved, {} free; {} chunks, {}; {} bytes a row; key indexes {}\n",
-             table.name, table.rows_reserved, table.rows_free, table.chunks,
-             format_bytes(table.chunk_bytes), table.row_bytes, format_bytes(table.key_index_bytes));
-  if (table.groups != 0)
-    fmt::print("in main: {} of the chunks, {} rows, {}; {} index runs, {}\n", table.groups,
-               table.group_rows, format_bytes(table.group_bytes), table.index_runs,
-               format_bytes(table.index_run_bytes));
-  TextTable columns({"column", "type", "bits", "dictionary entries", "bytes"});
-  for (const ColumnStatistics& column : table.columns)
-    columns.add({column.name, std::string(to_string(column.type)),
-                 fmt::format("{}", column.cell_bits),
-                 column.dictionary_encoded ? fmt::format("{}", column.dictionary_entries) : "-",
-                 column.dictionary_encoded ? format_bytes(column.dictionary_bytes) : "-"});
-  fmt::print("{}\n", columns.to_string());
-}
-
-int run_stats(const PoolOptions& options) {
-  const Result<Database> database = open_existing(options.pool);
-  if (!database.ok()) return could_not_run(database.status());
-  const Statistics statistics = database.value().statistics();
-  print_head(database.value(), statistics);
+/// What can be said of a pool that could not be opened: header, sizes, and schemas unless another
+/// process may change them.
+int describe_unopened(const InfoOptions& options, const Status& why) {
+  const Result<PoolDescription> found = describe_pool(options.pool);
+  if (!found.ok()) return could_not_run(why);
+  const PoolDescription& pool = *found;
   bench::Json json = {{"commit", bench::environment().commit},
-                      {"pool", database.value().path()},
-                      {"medium", statistics.medium},
-                      {"flush", statistics.flush},
-                      {"pool_bytes", statistics.pool_allocated_bytes},
-                      {"pool_used_bytes", statistics.pool_used_bytes},
-                      {"dram_index_bytes", statistics.dram_index_bytes},
-                      {"dram_bytes", bench::dram_bytes()},
-                      {"lines_flushed", statistics.lines_flushed},
-                      {"fences", statistics.fences},
-                      {"bytes_written", statistics.bytes_written},
-                      {"transactions_committed", statistics.transactions_committed},
-                      {"transactions_aborted", statistics.transactions_aborted},
-                      {"conflicts", statistics.conflicts}};
-  json["tables"] = bench::Json::array();
-  for (const TableId table : database.value().tables()) {
-    const Result<TableStatistics> found = database.value().table_statistics(table);
-    if (!found.ok()) return could_not_run(found.status());
-    print_table_statistics(found.value());
-    json["tables"].push_back(to_json(found.value()));
+                      {"pool", options.pool},
+                      {"opened", false},
+                      {"why", std::string(why.message())},
+                      {"open_for_writing", pool.is_open_for_writing},
+                      {"medium", pool.medium},
+                      {"guarantee", pool.guarantee},
+                      {"format_version", pool.format_version},
+                      {"pool_reserved_bytes", pool.max_bytes},
+                      {"pool_bytes", pool.pool_bytes},
+                      {"medium_bytes", pool.medium_bytes},
+                      {"index", to_string(pool.index_place)},
+                      {"tables", nullptr}};
+  fmt::print("pool: {}, medium {}: {}\n", options.pool, pool.medium, pool.guarantee);
+  fmt::print("{} taken from the medium, can grow to {}; format {}; indexes in {}\n",
+             format_bytes(pool.pool_bytes), format_bytes(pool.max_bytes), pool.format_version,
+             pool.index_place == IndexPlace::kPool ? "the pool" : "DRAM");
+  if (pool.is_open_for_writing) {
+    fmt::print("\nanother process has the pool open: only its header was read\n");
+    return finish_with_json(options.json, json, kExitOk);
   }
-  fmt::print("since it was opened: {} lines flushed, {} fences, {} written\n",
-             statistics.lines_flushed, statistics.fences, format_bytes(statistics.bytes_written));
+  fmt::print("\nnot opened, because it cannot be written: rows are not counted\n\n");
+  const std::vector<TableSchema> schemas = pool.tables.value_or(std::vector<TableSchema>());
+  TextTable tables({"table", "columns", "keys"});
+  json["tables"] = bench::Json::array();
+  for (const TableSchema& schema : schemas) {
+    tables.add(
+        {schema.name, fmt::format("{}", columns_of(schema)), fmt::format("{}", keys_of(schema))});
+    json["tables"].push_back(schema_json(schema));
+  }
+  fmt::print("{}", tables.to_string());
+  if (options.verbose) fmt::print("\n{}", schema_text(schemas));
   return finish_with_json(options.json, json, kExitOk);
 }
 
-void add_pool_command(CLI::App& app, Action& action, const char* name, const char* description,
-                      int (*run)(const PoolOptions&)) {
-  auto options = std::make_shared<PoolOptions>();
-  CLI::App* command = app.add_subcommand(name, description);
-  add_pool_argument(*command, options->pool);
-  add_json_option(*command, options->json);
-  command->callback([options, &action, run] { action = [options, run] { return run(*options); }; });
+int run_info(const InfoOptions& options) {
+  Result<Database> database = open_to_look(options.pool);
+  if (database.ok()) return describe_opened(options, *database);
+  const bool is_there =
+      database.code() == StatusCode::kBusy || database.code() == StatusCode::kReadOnly;
+  return is_there ? describe_unopened(options, database.status())
+                  : could_not_run(database.status());
 }
 
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
-  add_pool_command(app, action, "info",
-                   "Describes a pool: schema, medium, sizes, work done by opening", run_info);
-}
-
-void add_stats(CLI::App& app, Action& action) {
-  add_pool_command(app, action, "stats", "Shows how full a pool is: tables, dictionaries, counters",
-                   run_stats);
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* command =
+      app.add_subcommand("info", "Shows medium, sizes, tables and rows; also of a pool in use");
+  command->add_option("POOL", options->pool, "A pool; one in use or read-only is not opened")
+      ->required();
+  add_verbose_flag(*command, options->verbose);
+  add_json_option(*command, options->json);
+  command->callback([options, &action] { action = [options] { return run_info(*options); }; });
 }
 
 }  // namespace flugs::tools

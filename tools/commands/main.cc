@@ -42,6 +42,10 @@ void add_pool_argument(CLI::App& command, std::string& path) {
   command.add_option("POOL", path, "A pool that no process has open for writing")->required();
 }
 
+void add_verbose_flag(CLI::App& command, bool& verbose) {
+  command.add_flag("-v,--verbose", verbose, "Print the details behind the summary");
+}
+
 void add_new_pool_options(CLI::App& command, std::string& path, bool* keep) {
   command.add_option("--pool", path, "Pool to make, and to remove afterwards")
       ->type_name("POOL")
@@ -82,6 +86,7 @@ void add_commands(CLI::App& app, Action& action) {
   CLI::App& pool = *app.add_subcommand("pool", "Look at a pool");
   add_info(pool, action);
   add_stats(pool, action);
+  add_schema(pool, action);
   add_check(pool, action);
   add_estimate(pool, action);
   CLI::App& bench = *app.add_subcommand("bench", "Measure");

@@ -31,6 +31,7 @@ void add_fuzz_pool(CLI::App& app, Action& action);
 void add_crashtest(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
+void add_schema(CLI::App& app, Action& action);
 void add_estimate(CLI::App& app, Action& action);
 // The processes that demo, kill-loop, history and restart start, kill and start again; not in
 // --help.
@@ -53,6 +54,8 @@ void add_commands(CLI::App& app, Action& action);
 void add_json_option(CLI::App& command, std::string& path);
 /// The pool that a command looks at.
 void add_pool_argument(CLI::App& command, std::string& path);
+/// -v: detail behind the summary.
+void add_verbose_flag(CLI::App& command, bool& verbose);
 /// --pool of a command that makes a pool; --keep too, unless that is null.
 void add_new_pool_options(CLI::App& command, std::string& path, bool* keep);
 /// --pool and --keep of a command that makes a pool or uses one that exists.
