@@ -74,13 +74,13 @@ function(flugs_layer name)
   set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${layer}>)
 endfunction()
 
-# A program: flugs_program(target SOURCES ... USES ...), on jemalloc unless a sanitizer brings its
-# own allocator. The library itself never forces an allocator on its users.
+# A program: flugs_program(target SOURCES ... USES ...), on jemalloc if it is there, unless a
+# sanitizer brings its own allocator. The library itself never forces an allocator on its users.
 function(flugs_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE flugs_internals ${arg_USES})
-  if(NOT FLUGS_SANITIZE)
+  if(NOT FLUGS_SANITIZE AND TARGET PkgConfig::JEMALLOC)
     target_link_libraries(${target} PRIVATE PkgConfig::JEMALLOC)
   endif()
   flugs_settings(${target})

@@ -1,4 +1,5 @@
-# Installed: the library, the public headers, package config, pkg-config file.
+# Installed: the library, the public headers, package config, pkg-config file. The tool installs
+# itself (tools/CMakeLists.txt).
 
 include(CMakePackageConfigHelpers)
 

@@ -1,5 +1,5 @@
 # Installs flugs into a prefix of its own and builds and runs test/api/consumer against it, once
-# with find_package and once with pkg-config.
+# with find_package and once with pkg-config. The installed tool makes a pool and looks at it.
 #   cmake -D BUILD_DIR=... -D SOURCE_DIR=... -D CXX=... -P installed_package.cmake
 
 set(work ${BUILD_DIR}/installed_package)
@@ -33,3 +33,23 @@ cmake_path(GET package_dir PARENT_PATH library_dir)
 must(${CXX} -std=c++20 ${SOURCE_DIR}/test/api/consumer/consumer.cc -o ${work}/by_pkg_config
      ${flags} -Wl,-rpath,${library_dir})
 must(${work}/by_pkg_config ${work}/by_pkg_config.pool)
+
+# The tool: of this build, and a part of a build without developer packages unless that is unwanted.
+set(tool ${work}/moved/bin/flugs)
+must(${tool} --version)
+must(${tool} bench merge --rows 1000 --pool ${work}/tool.pool --keep)
+must(${tool} pool info ${work}/tool.pool)
+must(${tool} pool check ${work}/tool.pool)
+must(${tool} pool schema ${work}/tool.pool)
+if(NOT output MATCHES "CREATE TABLE")
+  message(FATAL_ERROR "flugs pool schema printed\n${output}")
+endif()
+foreach(wanted IN ITEMS ON OFF)
+  must(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${work}/library_${wanted} -G Ninja
+       -D FLUGS_DEVELOPER=OFF -D FLUGS_TOOL=${wanted} -D CMAKE_CXX_COMPILER=${CXX})
+  must(${CMAKE_COMMAND} --build ${work}/library_${wanted} --target help)
+  string(FIND "${output}" "flugs_tool: phony" found)
+  if((wanted AND found EQUAL -1) OR NOT (wanted OR found EQUAL -1))
+    message(FATAL_ERROR "FLUGS_TOOL=${wanted}, and the targets are\n${output}")
+  endif()
+endforeach()
