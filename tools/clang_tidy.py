@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tools/clang_tidy.py BUILD_DIR [--all]: clang-tidy-19 on every source of the library, the tools,
-bench, verify and examples that changed, or whose headers changed, since it last passed.
-Without --all: those checks of .clang-tidy that find most of what is found, in a fifth of the time.
+bench, verify, examples and docs/snippets that changed, or whose headers changed, since it last
+passed. Without --all: those checks of .clang-tidy that find most of what is found, in a fifth of
+the time.
 """
 
 import concurrent.futures
@@ -16,7 +17,7 @@ import sys
 
 CLANG_TIDY = "clang-tidy-19"
 CHECKED = ("base/", "pmem/", "columns/", "mvcc/", "recovery/", "tables/", "engine/", "query/",
-           "bench/", "verify/", "tools/", "examples/")
+           "bench/", "verify/", "tools/", "examples/", "docs/snippets/")
 QUICK = ("-*,bugprone-argument-comment,bugprone-branch-clone,bugprone-integer-division,"
          "bugprone-macro-parentheses,bugprone-unused-return-value,bugprone-use-after-move,"
          "performance-*,"

@@ -21,7 +21,8 @@ README_LINES_MAX = 150
 FOLDER_README_LINES_MAX = 25
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "rocksdb", "duckdb", "tidy.py", "pictures.py"}
+TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "docs", "rocksdb", "duckdb", "tidy.py",
+         "pictures.py"}
 GROUPS = ("pool", "bench", "prove")
 FLUGS, PROGRAM = "", ""
 
@@ -33,7 +34,7 @@ def read(path):
 
 def documents():
     names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-    for folder in ("docs", "docs/decisions"):
+    for folder in ("docs", "docs/decisions", "docs/howto"):
         names += [f"{folder}/{name}" for name in sorted(os.listdir(os.path.join(ROOT, folder)))
                   if name.endswith(".md")]
     return names

@@ -94,6 +94,7 @@ MAY_INCLUDE = {
     "tools/harness": BELOW_TOOLS | {"tools/support"},
     "tools/peers": {"base", "flugs", "bench", "tools/support"},
     "examples": {"base", "flugs", "bench"},
+    "docs/snippets": {"base", "flugs"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
 }
 # Folders with sub-folders have no sources of their own.
