@@ -101,6 +101,25 @@ Status estimate(const OpenOptions& options) {
   return {};
 }
 
+Status look_only(const std::string& path) {
+  // --8<-- [start:read_only]
+  OpenOptions options;
+  options.path = path;
+  options.mode = OpenMode::kReadOnly;
+  FLUGS_ASSIGN(const Database database, Database::open(options));
+  // --8<-- [end:read_only]
+  return expect(!database.tables().empty(), "tables");
+}
+
+Status forget() {
+  // --8<-- [start:in_memory]
+  OpenOptions options;
+  options.in_memory = true;  // gone when the database is closed
+  FLUGS_ASSIGN(const Database database, Database::open(options));
+  // --8<-- [end:in_memory]
+  return expect(database.tables().empty(), "a new database");
+}
+
 }  // namespace
 
 Status operating(Database& database) {
@@ -137,6 +156,8 @@ Status opening(const char* path) {
       closed.code() == StatusCode::kBusy)
     std::cout << closed.to_string() << '\n';  // names the oldest
   // --8<-- [end:close]
+  FLUGS_TRY(look_only(path));
+  FLUGS_TRY(forget());
   return check(path);
 }
 
