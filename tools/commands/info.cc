@@ -151,10 +151,8 @@ int describe_unopened(const InfoOptions& options, const Status& why) {
 int run_info(const InfoOptions& options) {
   Result<Database> database = open_to_look(options.pool);
   if (database.ok()) return describe_opened(options, *database);
-  const bool is_there =
-      database.code() == StatusCode::kBusy || database.code() == StatusCode::kReadOnly;
-  return is_there ? describe_unopened(options, database.status())
-                  : could_not_run(database.status());
+  return database.code() == StatusCode::kBusy ? describe_unopened(options, database.status())
+                                              : could_not_run(database.status());
 }
 
 }  // namespace
@@ -163,8 +161,7 @@ void add_info(CLI::App& app, Action& action) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* command =
       app.add_subcommand("info", "Shows medium, sizes, tables and rows; also of a pool in use");
-  command->add_option("POOL", options->pool, "A pool; one in use or read-only is not opened")
-      ->required();
+  command->add_option("POOL", options->pool, "A pool; one in use is not opened")->required();
   add_verbose_flag(*command, options->verbose);
   add_json_option(*command, options->json);
   command->callback([options, &action] { action = [options] { return run_info(*options); }; });

@@ -121,7 +121,7 @@ bench::Json to_json(const Database& database, const Statistics& statistics) {
 
 /// Names the command that can look at a pool which cannot be opened.
 Status cannot_look(const Status& why) {
-  if (why.code() != StatusCode::kBusy && why.code() != StatusCode::kReadOnly) return why;
+  if (why.code() != StatusCode::kBusy) return why;
   return Status(why.code(), fmt::format("{}; 'flugs pool info' describes it without opening it",
                                         why.message()));
 }

@@ -9,7 +9,8 @@
 
 namespace flugs::tools {
 
-/// Opens a pool that is there, in order to look at it. Fails as Database::open.
+/// Opens a pool that is there, in order to look at it; for reading only if it may not be written.
+/// Fails as Database::open.
 Result<Database> open_to_look(const std::string& path);
 
 /// Counts the rows of a table that a new transaction sees. Reads a stamp of each.
