@@ -120,6 +120,19 @@ Status forget() {
   return expect(database.tables().empty(), "a new database");
 }
 
+Status listen(const std::string& path) {
+  // --8<-- [start:events]
+  OpenOptions options;
+  options.path = path;
+  options.on_event = [](const Event& event) {
+    std::cerr << event.table << ": " << event.text << '\n';
+    if (!event.status.ok()) std::cerr << event.status.to_string() << '\n';
+  };
+  FLUGS_ASSIGN(const Database database, Database::open(options));
+  // --8<-- [end:events]
+  return expect(database.is_open(), "an open database");
+}
+
 }  // namespace
 
 Status operating(Database& database) {
@@ -157,6 +170,7 @@ Status opening(const char* path) {
     std::cout << closed.to_string() << '\n';  // names the oldest
   // --8<-- [end:close]
   FLUGS_TRY(look_only(path));
+  FLUGS_TRY(listen(path));
   FLUGS_TRY(forget());
   return check(path);
 }

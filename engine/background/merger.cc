@@ -44,8 +44,8 @@ MergeOptions options_of(const MergePolicy& policy) {
 }  // namespace
 
 Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
-               std::uint32_t niceness)
-    : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), niceness_(niceness) {}
+               EventQueue& events, std::uint32_t niceness)
+    : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), events_(events), niceness_(niceness) {}
 
 Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
 
@@ -94,6 +94,9 @@ void Merger::start() noexcept {
     record.note_failure(started.status());
     record.set_state(MergeState::kFailed, started.status().to_string());
   }
+  events_.post({.kind = EventKind::kBackgroundFailed,
+                .text = "the thread that merges by policy could not be started",
+                .status = started.status()});
 }
 
 void Merger::run(const std::stop_token& stop) noexcept {
@@ -176,11 +179,13 @@ bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::u
   Table& table = *watched.table;
   if (!policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at) {
     const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
-    table.merge_record().set_state(
-        MergeState::kOldTransaction,
-        fmt::format("the transaction in slot {} began at snapshot {}, {} time-stamps ago, and is "
-                    "still open; merging would wait for it",
-                    oldest.slot, oldest.snapshot, slots_.now() - oldest.snapshot));
+    std::string why = fmt::format(
+        "the transaction in slot {} began at snapshot {}, {} time-stamps ago, and is "
+        "still open; merging would wait for it",
+        oldest.slot, oldest.snapshot, slots_.now() - oldest.snapshot);
+    if (table.merge_record().status().state != MergeState::kOldTransaction)
+      events_.post({.kind = EventKind::kMergeWaits, .table = table.name(), .text = why});
+    table.merge_record().set_state(MergeState::kOldTransaction, std::move(why));
     return false;
   }
   if (idle_percent >= policy.idle_percent || table.rows().is_delta_full()) return true;
@@ -221,12 +226,20 @@ void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merg
   if (status.ok()) {
     watched.failures = 0;
     record.set_state(MergeState::kNothingToMerge, "a merge has just ended");
+    events_.post({.kind = EventKind::kMerged,
+                  .table = watched.table->name(),
+                  .text = fmt::format("{} rows moved to main", merge.report().rows),
+                  .bytes = merge.report().bytes_after});
     return;
   }
   ++watched.failures;
-  record.set_state(MergeState::kFailed,
-                   fmt::format("{}; the next attempt is in {} ms", status.to_string(),
-                               pause_after(watched.failures, policy.interval).count()));
+  std::string what = fmt::format("{}; the next attempt is in {} ms", status.to_string(),
+                                 pause_after(watched.failures, policy.interval).count());
+  events_.post({.kind = EventKind::kMergeFailed,
+                .table = watched.table->name(),
+                .text = what,
+                .status = status});
+  record.set_state(MergeState::kFailed, std::move(what));
 }
 
 // Free rows of a full chunk are used again, and rows in it die: either is a write.

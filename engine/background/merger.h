@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/background/event_queue.h"
 #include "engine/background/processor_load.h"
 #include "engine/merge/table_merge.h"
 #include "flugs/merge.h"
@@ -26,7 +27,8 @@ namespace flugs::engine {
 class Merger {
  public:
   /// All arguments must outlive the object; `ddl_mutex` is the database's.
-  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, std::uint32_t niceness);
+  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, EventQueue& events,
+         std::uint32_t niceness);
   /// Ends a running merge soon; what it has merged stays merged.
   ~Merger();
 
@@ -70,6 +72,7 @@ class Merger {
   pmem::Pool& pool_;
   mvcc::TransactionSlots& slots_;
   Mutex& ddl_mutex_;
+  EventQueue& events_;
   const std::uint32_t niceness_;
   std::atomic<bool> stops_{false};
   std::atomic<bool> wants_thread_{false};  // there is work, but the thread could not be started

@@ -21,7 +21,8 @@ constexpr std::chrono::milliseconds kDropPause{50};
 
 }  // namespace
 
-Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
+Sweeper::Sweeper(std::vector<Table*> tables, EventQueue& events)
+    : events_(events), tables_(std::move(tables)) {
   Result<std::jthread> started =
       start_thread("flugs-sweep", [this](const std::stop_token& stop) { run(stop); });
   if (started.ok()) thread_ = *std::move(started);
@@ -43,18 +44,26 @@ Table* Sweeper::next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const 
 }
 
 // Makes one kind of index of one table at a time, since another may become wanted meanwhile. Keys
-// come first, because look-ups in them are slow until then. Damage is not reported here: a caller
-// that needs the indexes finds it again.
+// come first, because look-ups in them are slow until then. A caller that needs the indexes finds
+// damage again.
 bool Sweeper::build_next() noexcept {
   constexpr std::array kInTurn{DeferredIndexes::kHashIndexes, DeferredIndexes::kDictionaryIndexes,
                                DeferredIndexes::kOrderedIndexes};
   for (const bool is_wanted : {true, false})
     for (const DeferredIndexes::Kind kind : kInTurn)
       if (Table* const table = next_to_build(kind, is_wanted); table != nullptr) {
-        static_cast<void>(table->index_build().build(kind));
+        if (Status s = table->index_build().build(kind); !s.ok())
+          tell_failure(*table, "an index could not be made", s);
         return true;
       }
   return false;
+}
+
+void Sweeper::tell_failure(const Table& table, const char* what, const Status& status) noexcept {
+  events_.post({.kind = EventKind::kBackgroundFailed,
+                .table = table.name(),
+                .text = what,
+                .status = status});
 }
 
 void Sweeper::build(const std::stop_token& stop) noexcept {
@@ -84,8 +93,9 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
     while (!stop.stop_requested() &&
            check_more_entries(table->data(), table->index_build().mutex()))
       pmem::begin_scm_task();
-    if (!stop.stop_requested())
-      static_cast<void>(check_hints(table->data(), table->index_build().mutex()));
+    if (stop.stop_requested()) continue;
+    if (Status s = check_hints(table->data(), table->index_build().mutex()); !s.ok())
+      tell_failure(*table, "an index in the pool is damaged", s);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/background/event_queue.h"
 #include "engine/background/thread_sleep.h"
 #include "tables/keys/deferred_indexes.h"
 
@@ -20,16 +21,18 @@ class Sweeper {
  public:
   /// The tables must outlive the object. If the thread does not start, nothing is lost: rows are
   /// swept when they are needed.
-  explicit Sweeper(std::vector<Table*> tables);
+  Sweeper(std::vector<Table*> tables, EventQueue& events);
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
   Table* next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const noexcept;
   bool build_next() noexcept;
+  void tell_failure(const Table& table, const char* what, const Status& status) noexcept;
   void build(const std::stop_token& stop) noexcept;
   void wait_for_drops(const std::stop_token& stop) noexcept;
   void run(const std::stop_token& stop) noexcept;
 
+  EventQueue& events_;
   std::vector<Table*> tables_;
   ThreadSleep sleep_;
   std::jthread thread_;  // last: it uses all of the above

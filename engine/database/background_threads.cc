@@ -28,7 +28,12 @@ std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots&
                                        std::span<const std::unique_ptr<Table>> tables) {
   FLUGS_CHECK(merger_ == nullptr && hint_keeper_ == nullptr);
   FLUGS_CHECK(sweeper_ == nullptr && warmer_ == nullptr);
-  merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
+  events_ = std::make_unique<EventQueue>(options_.on_event);
+  if (options_.on_event)
+    pool_.allocator().tell_growth([this](std::uint64_t bytes) {
+      events_->post({.kind = EventKind::kPoolGrown, .text = "the pool has grown", .bytes = bytes});
+    });
+  merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, *events_, options_.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
   if (is_in_pool(index_place) && options_.hint_interval.count() != 0)
     start_keeping_hints(catalog, ddl_mutex, tables);
@@ -43,6 +48,9 @@ void BackgroundThreads::stop() noexcept {
   sweeper_.reset();
   hint_keeper_.reset();
   merger_.reset();
+  if (events_ == nullptr) return;
+  pool_.allocator().tell_growth({});
+  events_.reset();
 }
 
 void BackgroundThreads::take_in(Table& table) {
@@ -67,7 +75,7 @@ void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> t
   if (!options_.sweeps_in_background || unswept.empty()) return;
   for (Table* table : unswept)
     table->index_build().set_builds_later(true);  // the sweeper's thread reads it, too
-  sweeper_ = std::make_unique<Sweeper>(unswept);
+  sweeper_ = std::make_unique<Sweeper>(unswept, *events_);
   if (sweeper_->is_running()) return;
   for (Table* table : unswept) table->index_build().set_builds_later(false);
 }

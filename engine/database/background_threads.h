@@ -59,6 +59,7 @@ class BackgroundThreads final {
 
   pmem::Pool& pool_;
   const OpenOptions& options_;
+  std::unique_ptr<EventQueue> events_;  // before those that post
   std::unique_ptr<Merger> merger_;
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: commits keep hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left, or it is switched off

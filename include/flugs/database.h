@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "flugs/events.h"
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/index_place.h"
@@ -139,6 +140,11 @@ struct OpenOptions {
   std::uint32_t scm_lines_in_flight = 8;
   /// Called now and then while opening, from any thread, one call at a time. Must not throw.
   std::function<void(const Progress&)> progress = {};
+  /// Called for what happens in the background: merges by policy, growth of the pool, readers that
+  /// merges wait for, and failures. One call at a time, in a thread that exists only for it. It may
+  /// call the database, but must not close it, and must not throw. If it takes long, events are
+  /// lost (from 1024 waiting ones on). Closing waits for the events so far.
+  std::function<void(const Event&)> on_event = {};
 };
 
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.

@@ -4,6 +4,7 @@
 #include "flugs/condition.h"
 #include "flugs/crashtest.h"
 #include "flugs/database.h"
+#include "flugs/events.h"
 #include "flugs/expression.h"
 #include "flugs/index_place.h"
 #include "flugs/merge.h"

@@ -12,11 +12,20 @@
 
 namespace flugs {
 
-/// A decimal as a plain pair: 12.34 is {1234, 2}.
+/// A decimal as a plain pair: 12.34 is {1234, 2}. Decimals are equal if their numbers are: {125, 1}
+/// equals {1250, 2}.
 struct Decimal {
   std::int64_t units = 0;
   std::uint8_t scale = 0;
-  friend constexpr bool operator==(const Decimal&, const Decimal&) noexcept = default;
+  friend constexpr bool operator==(const Decimal& a, const Decimal& b) noexcept {
+    if (a.scale < b.scale) return b == a;
+    std::int64_t units = a.units;
+    for (unsigned excess = a.scale - b.scale; excess > 0 && units != 0; --excess) {
+      if (units % 10 != 0) return false;
+      units /= 10;
+    }
+    return units == b.units;
+  }
   operator Value() const noexcept {  // NOLINT(google-explicit-constructor)
     return Value::decimal(units, scale);
   }
@@ -171,6 +180,8 @@ concept Readable = requires { detail::Reads<T>::kTypes; };
 
 static_assert(Readable<std::optional<std::string>> && !Readable<float> && !Readable<std::uint64_t>);
 static_assert(std::is_trivially_copyable_v<Decimal>);
+static_assert(Decimal{125, 1} == Decimal{1250, 2} && Decimal{0, 3} == Decimal{} &&
+              Decimal{125, 1} != Decimal{1251, 2} && Decimal{125, 1} != Decimal{125, 2});
 // A column has exactly one type of lane.
 static_assert((detail::lane_types<std::int64_t>() ^ detail::lane_types<double>() ^
                detail::lane_types<std::string_view>()) == 0xFFFF);

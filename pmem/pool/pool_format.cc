@@ -193,9 +193,9 @@ Status check_options(const PoolOptions& options) {
                               kExtentUnitBytesMin, kExtentUnitBytesMax));
   }
   if (options.segment_bytes == 0 || options.segment_bytes % unit != 0) {
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("segment_bytes is {}, must be a multiple of extent_unit_bytes, {}",
-                              options.segment_bytes, unit));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("segment_bytes is {}, must be a multiple of {}", options.segment_bytes, unit));
   }
   return {};
 }

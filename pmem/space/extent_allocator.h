@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "flugs/status.h"
@@ -47,6 +48,10 @@ class ExtentAllocator {
   /// Ends claiming: all unclaimed space is free from here on. Until then, allocate() fails with
   /// kBusy on an opened pool (a created pool starts finished).
   virtual void finish_claims() = 0;
+
+  /// Calls `told` with the bytes that the pool has, each time that it has grown, under a lock of
+  /// the allocator; an empty function ends this.
+  virtual void tell_growth(std::function<void(std::uint64_t bytes)> told) = 0;
 
   virtual SpaceReport space() const = 0;
   virtual std::uint32_t unit_bytes() const noexcept = 0;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -38,6 +39,7 @@ class SegmentAllocator final : public ExtentAllocator {
   void release(Extent extent) override;
   Status claim(Extent extent, std::string_view owner) override;
   void finish_claims() override;
+  void tell_growth(std::function<void(std::uint64_t)> told) override;
   SpaceReport space() const override;
   std::uint32_t unit_bytes() const noexcept override { return unit_bytes_; }
   std::uint64_t free_bytes() const override;
@@ -82,8 +84,9 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t overhead_bytes_ = 0;
 
   Mutex grow_mutex_;
-  Persister grow_persister_;             // under grow_mutex_
-  std::atomic<int> writers_waiting_{0};  // for grow_mutex_
+  std::function<void(std::uint64_t)> told_growth_;  // under grow_mutex_
+  Persister grow_persister_;                        // under grow_mutex_
+  std::atomic<int> writers_waiting_{0};             // for grow_mutex_
 
   mutable Mutex map_mutex_;
   std::vector<Arena> arenas_;  // of fixed length; allocated_limit is written under both mutexes

@@ -57,7 +57,10 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
     }
   }
   if (target == nullptr) {
-    return Status(StatusCode::kOutOfSpace, "the pool has reached its largest size");
+    return Status(
+        StatusCode::kOutOfSpace,
+        "the pool has reached its largest size, the max_bytes of its creation: drop a table, or "
+        "delete rows and merge");
   }
   // With a thread that grows ahead, a writer that overtakes it waits for just a slice.
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;
@@ -94,10 +97,18 @@ Status SegmentAllocator::grow(Arena& arena, std::uint64_t bytes, bool populates)
   std::atomic_ref<std::uint64_t>(arena.record->allocated_limit)
       .store(begin + bytes, std::memory_order_relaxed);
   grow_persister_.persist(&arena.record->allocated_limit, sizeof(std::uint64_t), "segment-grow/2");
-  const std::scoped_lock map_lock(map_mutex_);
-  arena.allocated_limit = begin + bytes;
-  FLUGS_CHECK(free_.add({begin, bytes}));
+  {
+    const std::scoped_lock map_lock(map_mutex_);
+    arena.allocated_limit = begin + bytes;
+    FLUGS_CHECK(free_.add({begin, bytes}));
+  }
+  if (told_growth_) told_growth_(space().allocated_bytes);
   return {};
+}
+
+void SegmentAllocator::tell_growth(std::function<void(std::uint64_t)> told) {
+  const std::scoped_lock lock(grow_mutex_);
+  told_growth_ = std::move(told);
 }
 
 void SegmentAllocator::grow_ahead(std::uint64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,6 +62,9 @@ class FaultyPool final : public pmem::Pool {
       return allocator_.claim(extent, owner);
     }
     void finish_claims() override { allocator_.finish_claims(); }
+    void tell_growth(std::function<void(std::uint64_t bytes)> told) override {
+      allocator_.tell_growth(std::move(told));
+    }
     pmem::SpaceReport space() const override { return allocator_.space(); }
     std::uint32_t unit_bytes() const noexcept override { return allocator_.unit_bytes(); }
     std::uint64_t free_bytes() const override { return allocator_.free_bytes(); }
