@@ -19,12 +19,12 @@ struct Decimal {
   std::uint8_t scale = 0;
   friend constexpr bool operator==(const Decimal& a, const Decimal& b) noexcept {
     if (a.scale < b.scale) return b == a;
-    std::int64_t units = a.units;
-    for (unsigned excess = a.scale - b.scale; excess > 0 && units != 0; --excess) {
-      if (units % 10 != 0) return false;
-      units /= 10;
+    std::int64_t left = a.units;
+    for (unsigned excess = a.scale - b.scale; excess > 0 && left != 0; --excess) {
+      if (left % 10 != 0) return false;
+      left /= 10;
     }
-    return units == b.units;
+    return left == b.units;
   }
   operator Value() const noexcept {  // NOLINT(google-explicit-constructor)
     return Value::decimal(units, scale);

@@ -27,7 +27,7 @@ class VisitorSink : public query::Sink {
  public:
   VisitorSink(query::RunContext& context, const Schema& schema, std::span<const std::string> names,
               FunctionRef<bool(const ScanBatch&)> visit)
-      : context_(context), binder_(context.texts, schema), visit_(visit) {
+      : binder_(context.texts, schema), visit_(visit) {
     for (const std::string& name : names) columns_.push_back(binder_.bind(query::col(name)));
     evaluator_.emplace(binder_.slot_count());
     shown_.columns().resize(columns_.size() - 1);
@@ -72,7 +72,6 @@ class VisitorSink : public query::Sink {
     }
   }
 
-  query::RunContext& context_;
   query::Binder binder_;
   std::vector<query::BoundPtr> columns_;
   std::optional<query::Evaluator> evaluator_;

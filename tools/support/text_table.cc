@@ -41,11 +41,12 @@ std::string TextTable::to_string() const {
     std::string line;
     std::size_t width = 0;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const std::string gap(i == 0 ? 0 : 2, ' ');
-      const std::string fill(widths[i] - width_of(rows_[r][i]), ' ');
+      const std::size_t gap = i == 0 ? 0 : 2;
+      const std::size_t fill = widths[i] - width_of(rows_[r][i]);
       const bool is_text = std::count(texts_.begin(), texts_.end(), i) != 0;
-      line += gap + (is_text ? rows_[r][i] + fill : fill + rows_[r][i]);
-      width += gap.size() + widths[i];
+      line.append(gap + (is_text ? 0 : fill), ' ').append(rows_[r][i]);
+      if (is_text) line.append(fill, ' ');
+      width += gap + widths[i];
     }
     line.resize(line.find_last_not_of(' ') + 1);
     text += line + "\n";
