@@ -1,6 +1,7 @@
 // Rows that are pulled one by one: order, direction, limit, writes meanwhile, and what ends them.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -236,6 +237,38 @@ TEST_CASE("a serializable transaction answers for the rows that it pulled", "[ap
     CHECK(outcome(down ? -5 : 200, 10) == StatusCode::kOk);
     CHECK(outcome(down ? 3000 : -10, 10) == StatusCode::kConflict);
   }
+}
+
+TEST_CASE("a row that was read is locked by itself", "[api]") {
+  Orders orders(10);
+  constexpr LockWait kNoWaiting{std::chrono::milliseconds(0)};
+  const auto change = [&](const char* note) {
+    Transaction t = must(orders.database->begin());
+    const Status changed = t.update(orders.primary, {3}, {{ColumnId(2), note}}).status();
+    return changed.ok() ? t.commit() : changed;
+  };
+  {
+    Transaction t = must(orders.database->begin());
+    const Row row = must(t.get(orders.primary, {3}));
+    CHECK(must(t.lock(row, kNoWaiting)).id() == row.id());
+    CHECK(change("refused").code() == StatusCode::kConflict);
+    CHECK(t.lock(row, LockWait{std::chrono::milliseconds(-1)}).code() ==
+          StatusCode::kInvalidArgument);
+    must(t.remove(row));
+    CHECK(t.lock(row, kNoWaiting).code() == StatusCode::kNotFound);
+  }
+  Transaction snapshot = must(orders.database->begin());
+  Transaction anew =
+      must(orders.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted));
+  const Row of_snapshot = must(snapshot.get(orders.primary, {3}));
+  const Row of_anew = must(anew.get(orders.primary, {3}));
+  must(change("newer"));
+  CHECK(snapshot.lock(of_snapshot, kNoWaiting).code() == StatusCode::kConflict);
+  const Row newer = must(anew.lock(of_anew, kNoWaiting));  // found by the primary key
+  CHECK(must(newer.get<std::string_view>("note")) == "newer");
+  CHECK(change("refused").code() == StatusCode::kConflict);
+  Transaction reader = must(orders.database->begin(AccessMode::kReadOnly));
+  CHECK(reader.lock(must(reader.get(orders.primary, {3}))).code() == StatusCode::kReadOnly);
 }
 
 }  // namespace
