@@ -113,6 +113,8 @@ Result<engine::Table*> Transaction::table_to_write(TableId table) {
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   return target;
 }
 

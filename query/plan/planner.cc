@@ -248,17 +248,14 @@ Pipeline Planner::from_rows(Rows rows, ExplainPtr explain) {
   return pipeline;
 }
 
-void Planner::stream(const QueryNode& node, FunctionRef<void(const Schema&, Pipeline&)> take) {
+Pipeline Planner::open(const QueryNode& node) {
   Needed needed;
   for (const std::string& name : names(node)) needed[name].values = true;
-  Pipeline pipeline = open(node, needed);
-  take(pipeline.schema, pipeline);
+  return open(node, needed);
 }
 
 Rows Planner::run(const QueryNode& node, ExplainPtr& explain) {
-  Needed needed;
-  for (const std::string& name : names(node)) needed[name].values = true;
-  Pipeline pipeline = open(node, needed);
+  Pipeline pipeline = open(node);
   explain = pipeline.explain;
   Rows rows = hold(pipeline, "result");
   rows.is_ordered = pipeline.source->is_ordered();

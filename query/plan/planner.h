@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "flugs/function_ref.h"
 #include "query/operators/hash_join.h"
 #include "query/operators/query_node.h"
 #include "query/operators/sort.h"
@@ -35,8 +34,8 @@ class Planner {
   std::vector<std::string> names(const QueryNode& node) const;
   /// All rows of the query; columns by name. In a dry run only the schema is set.
   Rows run(const QueryNode& node, ExplainPtr& explain);
-  /// Opens the query, for a caller that brings the sink.
-  void stream(const QueryNode& node, FunctionRef<void(const Schema&, Pipeline&)> take);
+  /// The query up to its last held rows, for a caller that brings the sink. Fails as `names`.
+  Pipeline open(const QueryNode& node);
 
  private:
   Pipeline open(const QueryNode& node, const Needed& needed);

@@ -80,6 +80,26 @@ class VisitorSink : public query::Sink {
   bool is_done_ = false;
 };
 
+// Runs the query in this thread. kCancelled: the transaction must end.
+Status show_rows(const query::Query& rows, std::span<const std::string> names,
+                 const Transaction& transaction, engine::TransactionContext& context,
+                 FunctionRef<bool(const ScanBatch&)> visit) {
+  query::RunOptions options;
+  options.threads = 1;
+  query::RunContext run(rows.node(), transaction, options, 1);
+  const engine::Visit visiting(context);
+  try {
+    query::Pipeline pipeline = query::Planner(run).open(*rows.node());
+    VisitorSink sink(run, pipeline.schema, names, visit);
+    pipeline.run(run, sink);
+  } catch (const query::Failure& failure) {
+    return failure.status;
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory, "the process has no more memory");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const query::Expr& where,
@@ -99,22 +119,8 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
   const query::Query rows =
       query::Query::table(target->name()).where(where).select(std::move(outputs));
   if (!rows.node()->error.empty()) return Status(StatusCode::kInvalidArgument, rows.node()->error);
-  query::RunOptions options;
-  options.threads = 1;
-  query::RunContext context(rows.node(), *this, options, 1);
-  const engine::Visit visiting(*context_);
-  try {
-    query::Planner(context).stream(*rows.node(),
-                                   [&](const Schema& schema, query::Pipeline& pipeline) {
-                                     VisitorSink sink(context, schema, names, visit);
-                                     pipeline.run(context, sink);
-                                   });
-  } catch (const query::Failure& failure) {
-    return failure.status.code() == StatusCode::kCancelled ? unusable() : failure.status;
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory, "the process has no more memory");
-  }
-  return {};
+  Status done = show_rows(rows, names, *this, *context_, visit);
+  return done.code() == StatusCode::kCancelled ? unusable() : done;
 }
 
 }  // namespace flugs

@@ -16,7 +16,8 @@ struct Items {
     TableSchema schema("items");
     schema.column("id", Type::kInt64).column("stock", Type::kInt32).not_null();
     schema.column("price", Type::kDecimal).scale(2).column("name", Type::kString);
-    schema.primary_key({"id"}).unique_key("by_name", {"name"}).check("some", col("stock") >= 0);
+    schema.primary_key({"id"}).unique_key("by_name", {"name"}).key("by_stock", {"stock"});
+    schema.check("some", col("stock") >= 0);
     table = must(database->ensure_table(schema));
     Transaction t = must(database->begin());
     for (std::int64_t id = 0; id < 10'000; ++id) {
@@ -62,7 +63,6 @@ TEST_CASE("rows are changed and deleted by a condition", "[api]") {
     items.merge();
     const Transaction after = must(items.database->begin());
     CHECK(must(query::Query::table("items").run(after)).row_count() == 8100);
-    must(items.database->table_statistics(items.table));
   }
 }
 
@@ -144,6 +144,48 @@ TEST_CASE("scans and queries by an expression, with the ids of rows", "[api]") {
   TableSchema schema("other");
   schema.column("row_id()", Type::kInt64);
   CHECK(items.database->ensure_table(schema).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a scan by an expression ends a transaction that must end", "[api]") {
+  Items items;
+  Transaction t = must(items.database->begin());
+  const std::vector<ColumnId> columns = {must(items.table.column("id"))};
+  std::size_t batches = 0;
+  const Status done = t.scan(items.table, columns, col("id") >= 0, [&](const ScanBatch&) {
+    if (++batches == 1) must(items.database->cancel(t.id()));
+    return true;
+  });
+  CHECK(done.code() == StatusCode::kCancelled);
+  CHECK(batches < 9);
+  const std::vector<TransactionInfo> open = items.database->transactions();
+  REQUIRE(open.size() == 1);
+  CHECK(open[0].is_ended);
+}
+
+TEST_CASE("writes by condition come before indexes are made", "[api]") {
+  Items items;
+  items.database.options.sweeps_in_background = false;  // indexes are made when they are needed
+  items.database.reopen();
+  Transaction t = must(items.database->begin());
+  CHECK(t.update_where(items.table, col("id") == 1, {{"name", query::constant("item 2")}}).code() ==
+        StatusCode::kAlreadyExists);
+  CHECK(must(t.remove_where(items.table, col("id") == 2)) == 1);
+  CHECK(must(t.update_where(items.table, col("id") == 1, {{"name", query::constant("item 2")}})) ==
+        1);
+  // Indexes that are made only now have the rows once.
+  CHECK(must(t.update_where(items.table, col("stock") == 3, {{"stock", query::constant(77)}})) ==
+        1000);
+  const KeyId by_stock = must(items.table.key("by_stock"));
+  const auto count = [&](std::int32_t stock) {
+    std::size_t rows = 0;
+    must(t.rows(by_stock, {stock}, [&](const Row&) { return ++rows > 0; }));
+    return rows;
+  };
+  CHECK(count(3) == 0);
+  CHECK(count(77) == 1000);
+  CHECK(count(4) == 1000);
+  must(t.commit());
+  must(items.database->check());
 }
 
 }  // namespace
