@@ -77,6 +77,7 @@ class Merger {
   std::atomic<bool> stops_{false};
   std::atomic<bool> wants_thread_{false};  // there is work, but the thread could not be started
   std::mutex mutex_;  // protects the members below; rank: a leaf, but for the tables' records
+                      // and the queue of events
   std::vector<std::unique_ptr<Watched>> watched_;
   bool is_changed_ = false;
   Clock::time_point next_start_{};

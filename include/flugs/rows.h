@@ -37,9 +37,10 @@ class Rows {
   Rows& operator=(Rows&&) noexcept;
   ~Rows();
 
-  /// The same rows from the last to the first. For an ordered key, and before the first row.
+  /// The same rows from the last to the first. The key must be ordered. Call it before the first
+  /// row is read; else the walk fails.
   Rows reverse() &&;
-  /// At most so many rows. Before the first row.
+  /// The first `rows` of these rows. Call it before the first row is read; else the walk fails.
   Rows limit(std::uint64_t rows) &&;
 
   /// The next row, or null: there is none, or the walk has failed (`status`). Valid until the next

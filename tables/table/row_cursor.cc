@@ -73,15 +73,12 @@ Status RowCursor::read_batch(std::uint64_t rows_max) {
       return s;
   Status done;
   if (is_ordered || !way_.is_prefix) {
-    const KeyBound lower{way_.lower.view(), way_.lower_inclusive};
-    const KeyBound upper{way_.is_prefix ? way_.lower.view() : way_.upper.view(),
-                         way_.upper_inclusive};
-    done =
-        table_.reader().range_part(context_, way_.key, {lower, upper, way_.descending, last_},
-                                   visibility_, [&](std::uint32_t row) {
-                                     if (rows_.size() < rows_max) rows_.push_back(row);
-                                     return rows_.size() < rows_max && !context_.ending.is_to_end();
-                                   });
+    done = table_.reader().range_part(
+        context_, way_.key, {way_.from(), way_.to(), way_.descending, last_}, visibility_,
+        [&](std::uint32_t row) {
+          if (rows_.size() < rows_max) rows_.push_back(row);
+          return rows_.size() < rows_max && !context_.ending.is_to_end();
+        });
     has_read_all_ = rows_.size() < rows_max || rows_.size() == left_;
   } else {
     done = read_unordered();
@@ -111,10 +108,8 @@ Status RowCursor::read_unordered() {
 void RowCursor::note_read() {
   const bool is_ordered = table_.keys()[way_.key]->is_ordered();
   if (!is_ordered) return context_.reads.add_lookup(table_, way_.key, way_.lower.view());
-  const KeyBound lower{way_.lower.view(), way_.lower_inclusive};
-  const KeyBound upper{way_.is_prefix ? way_.lower.view() : way_.upper.view(),
-                       way_.upper_inclusive};
-  if (!noted_) noted_ = context_.reads.add_walk(table_, way_.key, lower, upper, way_.descending);
+  if (!noted_)
+    noted_ = context_.reads.add_walk(table_, way_.key, way_.from(), way_.to(), way_.descending);
   // A walk that stopped at its limit says nothing of the rows behind it.
   const bool is_to_end = has_read_all_ && left_ != 0;
   context_.reads.note_walked(*noted_, is_to_end ? kNoRow : last_);

@@ -26,6 +26,11 @@ struct RowCursorWay {
   bool upper_inclusive = true;
   bool is_prefix = false;
   bool descending = false;
+
+  KeyBound from() const noexcept { return {lower.view(), lower_inclusive}; }
+  KeyBound to() const noexcept {
+    return {is_prefix ? lower.view() : upper.view(), upper_inclusive};
+  }
 };
 
 /// A walk over the rows of a key that its user pulls one by one (flugs/rows.h). It reads the index
@@ -42,8 +47,9 @@ class RowCursor final : public OpenWalk {
 
   Table& table() const noexcept { return table_; }
   TransactionContext& context() const noexcept { return context_; }
-  /// Turns the walk round; takes at most so many rows. False: a row has been read.
+  /// Makes the walk go the other way. Returns false if a row has been read.
   bool reverse() noexcept;
+  /// Ends the walk after `rows` rows at most. Returns false if a row has been read.
   bool limit(std::uint64_t rows) noexcept;
   /// The next row, or kNoRow at the end.
   /// Fails with: kInvalidArgument (no such key, a key without order, values that do not fit),

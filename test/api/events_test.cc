@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "flugs/flugs.h"
+#include "test/support/eager_merges.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -45,15 +46,6 @@ class Told {
   std::condition_variable more_;
   std::vector<Event> events_;
 };
-
-MergePolicy eager() {
-  MergePolicy policy;
-  policy.automatic = true;
-  policy.delta_bytes = 1;
-  policy.written_percent = 100;
-  policy.interval = std::chrono::milliseconds(10);
-  return policy;
-}
 
 OpenOptions telling(const std::string& path, Told& told) {
   OpenOptions options = small_options(path);

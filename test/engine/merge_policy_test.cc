@@ -14,6 +14,7 @@
 
 #include "engine/background/processor_load.h"
 #include "flugs/merge.h"
+#include "test/support/eager_merges.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -21,16 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr ColumnId kBalance{1};
-
-/// Merges every full chunk at once.
-MergePolicy eager() {
-  MergePolicy policy;
-  policy.automatic = true;
-  policy.delta_bytes = 1;
-  policy.written_percent = 100;
-  policy.interval = std::chrono::milliseconds(10);
-  return policy;
-}
 
 /// A table of some 60 bytes a row with full chunks of 16 to 64 KB.
 class Ledger {

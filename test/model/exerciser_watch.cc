@@ -66,7 +66,7 @@ void Exerciser::look_at_statistics(ModelTable& table) {
 
 namespace {
 
-// A schema as a user would write it who knows nothing of what was dropped.
+// The schema without the places of dropped columns and keys, as a user would write it.
 TableSchema without_dropped(TableSchema schema) {
   std::erase_if(schema.columns, [](const ColumnSchema& column) { return column.dropped; });
   std::erase_if(schema.keys, [](const KeySchema& key) { return key.dropped; });
