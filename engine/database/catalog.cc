@@ -245,13 +245,17 @@ void Catalog::enter_left_hints() {
   constexpr std::chrono::microseconds kOthersTurn(20);
   pmem::Persister persister(pool_.medium());
   for (std::size_t i = 0;;) {
+    bool has_more = false;
     {
       const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
       if (i >= owned_tables_.size()) return;
       Table& table = *owned_tables_[i];
-      if (table.is_gone() || !engine::enter_left_hints(table.columns(), persister, kAtATime)) ++i;
+      has_more = !table.is_gone() && engine::enter_left_hints(table.columns(), persister, kAtATime);
     }
-    std::this_thread::sleep_for(kOthersTurn);
+    if (has_more)
+      std::this_thread::sleep_for(kOthersTurn);
+    else
+      ++i;
   }
 }
 
