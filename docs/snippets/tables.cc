@@ -2,6 +2,7 @@
 #include <chrono>
 #include <iostream>
 #include <string_view>
+#include <vector>
 
 #include "shop.h"
 
@@ -102,6 +103,21 @@ Status see_check(Database& database, const Table& products) {
   return expect(refused.code() == StatusCode::kConstraintViolated, "a check");
 }
 
+Status whole_schema(Database& database) {
+  // --8<-- [start:schema]
+  TableSchema authors("authors");
+  authors.column("id", Type::kInt64).primary_key({"id"});
+  TableSchema books("books");
+  books.column("id", Type::kInt64).primary_key({"id"});
+  books.column("author", Type::kInt64);
+  books.foreign_key("written_by", {"author"}, "authors");
+  FLUGS_ASSIGN(const std::vector<Table> tables,
+               database.ensure_tables({authors, books}));
+  // --8<-- [end:schema]
+  FLUGS_TRY(database.drop_table(tables[1]));
+  return database.drop_table(tables[0]);
+}
+
 Status add_column(Database& database, const Table& products) {
   // --8<-- [start:add_column]
   ColumnSchema weight;
@@ -159,6 +175,7 @@ Status tables(Database& database) {
   FLUGS_TRY(put_money(database, products));
   FLUGS_TRY(parse_money("3.20"));
   FLUGS_TRY(see_check(database, products));
+  FLUGS_TRY(whole_schema(database));
   FLUGS_TRY(add_column(database, products));
   FLUGS_TRY(add_key(database, orders));
   FLUGS_TRY(change(database, customers));

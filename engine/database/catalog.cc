@@ -26,16 +26,20 @@ Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& fore
 
 }  // namespace
 
-// Resolves the names in foreign keys, as they are now.
-Status Catalog::resolve_foreign_keys(TableSchema& schema) const {
+// Resolves the names in foreign keys, as they are now. Tables in `made` count, although nobody else
+// can find them yet.
+Status Catalog::resolve_foreign_keys(TableSchema& schema, std::span<const NewTable> made) const {
   for (ForeignKeySchema& foreign : schema.foreign_keys) {
     const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
     foreign.referenced.table = TableId(next_table_id_);
-    for (const auto& table : owned_tables_) {
-      if (parent != nullptr || table->is_dropped() || table->name() != foreign.table) continue;
-      parent = &table->schema();
-      foreign.referenced.table = table->id();
-    }
+    const auto look_at = [&](const Table& table) {
+      if (parent != nullptr || table.name() != foreign.table) return;
+      parent = &table.schema();
+      foreign.referenced.table = table.id();
+    };
+    for (const NewTable& one : made) look_at(*one.table);
+    for (const auto& table : owned_tables_)
+      if (!table->is_dropped()) look_at(*table);
     if (parent == nullptr)
       return invalid_reference(schema, foreign, fmt::format("no table '{}'", foreign.table));
     const auto key = std::find_if(parent->keys.begin(), parent->keys.end(),
@@ -49,84 +53,181 @@ Status Catalog::resolve_foreign_keys(TableSchema& schema) const {
   return {};
 }
 
+Result<TableId> Catalog::create_table(const TableSchema& wanted) {
+  Result<std::vector<TableId>> made = create_tables({&wanted, 1});
+  if (!made.ok()) return std::move(made).status();
+  return made->front();
+}
+
 // Protocol create_table. The table exists after step 2.
 //   step  store                             made durable by     power cut just after it: recovery
 //   1     layout, columns, schema           flush, fence        extent unreachable: free space
 //   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
 // Must hold:  1 before 2, else the catalogue would name noise.
-Result<TableId> Catalog::create_table(const TableSchema& wanted) {
+//
+// Protocol create_tables. For several tables, after step 1 of create_table for each of them. They
+// exist after step 3.
+//   step  store                             made durable by     power cut just after it: recovery
+//   2     a copy of the catalogue with      flush, fence        all extents unreachable: free space
+//         the offsets of all of them
+//   3     the root's pointer to the copy    persist (8 bytes)   loads the empty tables; the former
+//                                                               catalogue is free space
+// Must hold:  2 before 3, else the root would name noise.
+Result<std::vector<TableId>> Catalog::create_tables(std::span<const TableSchema> wanted) {
+  std::vector<TableSchema> schemas;
+  schemas.reserve(wanted.size());
+  for (const TableSchema& one : wanted) {
+    if (Status s = check_new(one, schemas); !s.ok()) return s;
+    Result<TableSchema> schema = complete_schema(one);
+    if (!schema.ok()) return std::move(schema).status();
+    schemas.push_back(*std::move(schema));
+  }
+  std::unique_lock guard(ddl_mutex_);
+  for (const TableSchema& schema : schemas)
+    if (is_taken(schema.name))
+      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema.name));
+  if (!has_places_for(schemas.size()) || schemas.size() > kTableIdsMax - next_table_id_)
+    return full();
+  pmem::Persister persister(pool_.medium());
+  std::vector<NewTable> made;
+  Status s = make_tables(std::move(schemas), made, persister);
+  persister.fence("create_table/1");
+  if (s.ok()) s = introduce(made, guard);
+  if (s.ok()) s = enter_in_catalogue(made, persister);
+  std::vector<TableId> ids;
+  if (!s.ok()) {
+    take_back(made);
+    return s;
+  }
+  for (const NewTable& one : made) {
+    one.table->set_dropped(false);
+    ids.push_back(one.table->id());
+  }
+  return ids;
+}
+
+// What a new table's schema must not be, apart from what complete_schema checks.
+Status Catalog::check_new(const TableSchema& wanted, std::span<const TableSchema> before) {
   for (std::size_t i = 0; i < wanted.columns.size(); ++i)
     if (wanted.columns[i].dropped)
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("table {}: column {} is dropped: leave it out", wanted.name, i));
-  Result<TableSchema> schema = complete_schema(wanted);
-  if (!schema.ok()) return std::move(schema).status();
-  std::unique_lock guard(ddl_mutex_);
-  // A drop that still waits may yet fail: until it is decided the name is taken.
-  for (const auto& table : owned_tables_)
-    if (!table->is_gone() && table->name() == schema->name)
-      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
-  if (Status s = resolve_foreign_keys(*schema); !s.ok()) return s;
-  const auto full = [&] {
-    return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: at most {} tables at a time and {} in a pool's life are allowed",
-                              pool_.path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
-  };
-  const auto free_place = [&] {
-    return std::find(std::begin(catalog_layout().tables), std::end(catalog_layout().tables), 0u);
-  };
-  if (free_place() == std::end(catalog_layout().tables) || next_table_id_ >= kTableIdsMax)
-    return full();
-  pmem::Persister persister(pool_.medium());
-  Result<pmem::Extent> extent =
-      make_table_layout(pool_, *schema, next_table_id_, index_place(), segment_bytes_, persister);
-  persister.fence("create_table/1");
-  if (!extent.ok()) return std::move(extent).status();
-  ++next_table_id_;
-  auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{extent->offset});
-  StoredSchema stored;
-  stored.created_keys = schema->keys.size();
-  stored.schema = std::move(*schema);
-  auto made = std::make_unique<Table>(pool_, layout, std::move(stored));
-  made->set_dropped(true);  // it cannot be found yet, but its name is taken
-  Table* table = adopt(std::move(made));
-  FLUGS_CHECK(table->id().value() + 1 == next_table_id_);
-  Status s = introduce(*table, guard);
-  std::uint64_t* place = free_place();
-  if (s.ok() && place == std::end(catalog_layout().tables)) s = full();
-  if (!s.ok()) {
-    table->references().forget_parents();
-    table->set_gone();
-    table->release_all();
-    pool_.allocator().release(*extent);
-    return s;
-  }
-  std::atomic_ref(*place).store(extent->offset, std::memory_order_relaxed);
-  persister.persist(place, sizeof *place, "create_table/2");
-  table->set_dropped(false);
-  return table->id();
+  for (const TableSchema& other : before)
+    if (other.name == wanted.name)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: two schemas have this name", wanted.name));
+  return {};
 }
 
-// Makes a new table known to the tables that it refers to. A transaction that has deleted rows of
+// A drop that still waits may yet fail: until it is decided the name is taken.
+bool Catalog::is_taken(std::string_view name) const noexcept {
+  return std::any_of(owned_tables_.begin(), owned_tables_.end(),
+                     [&](const auto& table) { return !table->is_gone() && table->name() == name; });
+}
+
+bool Catalog::has_places_for(std::size_t tables) const noexcept {
+  const auto& places = catalog_layout().tables;
+  return tables <= static_cast<std::size_t>(std::count(std::begin(places), std::end(places), 0u));
+}
+
+Status Catalog::full() const {
+  return Status(StatusCode::kOutOfSpace,
+                fmt::format("{}: at most {} tables at a time and {} in a pool's life are allowed",
+                            pool_.path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
+}
+
+// Makes the tables, which cannot be found yet, though their names are taken. When it fails, `made`
+// has those that were made before.
+Status Catalog::make_tables(std::vector<TableSchema>&& schemas, std::vector<NewTable>& made,
+                            pmem::Persister& persister) {
+  for (TableSchema& schema : schemas) {
+    if (Status s = resolve_foreign_keys(schema, made); !s.ok()) return s;
+    Result<pmem::Extent> extent =
+        make_table_layout(pool_, schema, next_table_id_, index_place(), segment_bytes_, persister);
+    if (!extent.ok()) return std::move(extent).status();
+    ++next_table_id_;
+    auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{extent->offset});
+    StoredSchema stored;
+    stored.created_keys = schema.keys.size();
+    stored.schema = std::move(schema);
+    auto table = std::make_unique<Table>(pool_, layout, std::move(stored));
+    table->set_dropped(true);
+    made.push_back({adopt(std::move(table)), *extent});
+    FLUGS_CHECK(made.back().table->id().value() + 1 == next_table_id_);
+  }
+  return {};
+}
+
+// Steps 2 and 3 of create_table.
+Status Catalog::enter_in_catalogue(std::span<const NewTable> made, pmem::Persister& persister) {
+  // Others may have made tables while introduce waited.
+  if (!has_places_for(made.size())) return full();
+  if (made.size() > 1) return replace_catalogue(made, persister);
+  auto& places = catalog_layout().tables;
+  for (const NewTable& one : made) {
+    std::uint64_t* const place = std::find(std::begin(places), std::end(places), 0u);
+    FLUGS_CHECK(place != std::end(places));
+    std::atomic_ref(*place).store(one.extent.offset, std::memory_order_relaxed);
+    persister.persist(place, sizeof *place, "create_table/2");
+  }
+  return {};
+}
+
+Status Catalog::replace_catalogue(std::span<const NewTable> made, pmem::Persister& persister) {
+  const pmem::Extent former{root_of(pool_).catalog, sizeof(CatalogLayout)};
+  const Result<pmem::Extent> extent = pool_.allocator().allocate(sizeof(CatalogLayout), persister);
+  if (!extent.ok()) return extent.status();
+  auto& copy = *pool_.at(pmem::OffsetPtr<CatalogLayout>{extent->offset});
+  copy = catalog_layout();
+  std::uint64_t* place = std::begin(copy.tables);
+  for (const NewTable& one : made) {
+    place = std::find(place, std::end(copy.tables), 0u);
+    FLUGS_CHECK(place != std::end(copy.tables));
+    *place = one.extent.offset;
+  }
+  persister.flush(&copy, sizeof copy, "create_tables/2");
+  persister.fence("create_tables/2");
+  std::uint64_t& root = root_of(pool_).catalog;
+  std::atomic_ref(root).store(extent->offset, std::memory_order_relaxed);
+  persister.persist(&root, sizeof root, "create_tables/3");
+  pool_.allocator().release(former);
+  return {};
+}
+
+// Forgets tables that nobody could find. The last one goes first, because it may refer to others.
+void Catalog::take_back(std::span<const NewTable> made) {
+  for (auto one = made.rbegin(); one != made.rend(); ++one) {
+    one->table->references().forget_parents();
+    one->table->set_gone();
+    one->table->release_all();
+    pool_.allocator().release(one->extent);
+  }
+}
+
+// Makes new tables known to the tables that they refer to. A transaction that has deleted rows of
 // those without a check of the new table must have ended before the new table can have rows. A
 // transaction that deletes such rows meanwhile gets kConflict.
-Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
-  FLUGS_CHECK(guard.owns_lock() && table.is_dropped());
-  bool has_others = false;
-  for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
-    const TableId parent = table.schema().foreign_keys[i].referenced.table;
-    has_others |= parent != table.id();
-    FLUGS_CHECK(known_table(parent) != nullptr);
-    table.references().add(i, *known_table(parent));
+Status Catalog::introduce(std::span<const NewTable> made, std::unique_lock<Mutex>& guard) {
+  FLUGS_CHECK(guard.owns_lock());
+  const Table* waits_for_others = nullptr;  // refers to a table that others can find
+  for (const NewTable& one : made) {
+    Table& table = *one.table;
+    FLUGS_CHECK(table.is_dropped());
+    for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
+      Table* const parent = known_table(table.schema().foreign_keys[i].referenced.table);
+      FLUGS_CHECK(parent != nullptr);
+      if (!parent->is_dropped()) waits_for_others = &table;
+      table.references().add(i, *parent);
+    }
   }
-  if (!has_others) return {};
+  if (waits_for_others == nullptr) return {};
   guard.unlock();  // transactions we wait for may look tables up before they end
   const bool nobody_is_left = transactions_.wait_for_all();
   guard.lock();
   if (nobody_is_left) return {};
   return Status(StatusCode::kBusy, fmt::format("table {}: it refers to another table, and a "
                                                "transaction that began earlier is still open",
-                                               table.name()));
+                                               waits_for_others->name()));
 }
 
 // A table that others refer to stays.

@@ -57,6 +57,8 @@ class Catalog final {
   std::vector<TableId> tables() const;
 
   Result<TableId> create_table(const TableSchema& schema);
+  /// All of them, or none. A schema may refer to tables that stand before it.
+  Result<std::vector<TableId>> create_tables(std::span<const TableSchema> schemas);
   Status drop_table(TableId id);
 
   /// Opening: a table of the pool. Its id is in order, and no other table has it.
@@ -75,6 +77,12 @@ class Catalog final {
   const std::atomic<bool>& is_closing() const noexcept { return closing_; }
 
  private:
+  /// A table that is being made: `is_dropped` until it exists.
+  struct NewTable {
+    Table* table;
+    pmem::Extent extent;
+  };
+
   IndexPlace index_place() const noexcept {
     return static_cast<IndexPlace>(root_of(pool_).index_place);
   }
@@ -86,9 +94,18 @@ class Catalog final {
     return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
   }
   Table* adopt(std::unique_ptr<Table> table);
-  Status resolve_foreign_keys(TableSchema& schema) const;
+  static Status check_new(const TableSchema& wanted, std::span<const TableSchema> before);
+  bool is_taken(std::string_view name) const noexcept;
+  bool has_places_for(std::size_t tables) const noexcept;
+  Status full() const;
+  Status resolve_foreign_keys(TableSchema& schema, std::span<const NewTable> made) const;
+  Status make_tables(std::vector<TableSchema>&& schemas, std::vector<NewTable>& made,
+                     pmem::Persister& persister);
   Status link_foreign_keys();
-  Status introduce(Table& table, std::unique_lock<Mutex>& guard);
+  Status introduce(std::span<const NewTable> made, std::unique_lock<Mutex>& guard);
+  Status enter_in_catalogue(std::span<const NewTable> made, pmem::Persister& persister);
+  Status replace_catalogue(std::span<const NewTable> made, pmem::Persister& persister);
+  void take_back(std::span<const NewTable> made);
   Status check_unreferenced(const Table& table) const;
 
   pmem::Pool& pool_;

@@ -70,19 +70,42 @@ Result<TableId> Database::create_table(const TableSchema& schema) {
   return is_writable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
 }
 
+Result<std::vector<TableId>> Database::create_tables(std::span<const TableSchema> schemas) {
+  if (!is_writable(core_)) return unusable(core_);
+  return core_->create_tables(schemas);
+}
+
 Result<Table> Database::ensure_table(const TableSchema& wanted) {
+  Result<std::vector<Table>> tables = ensure_tables(std::span(&wanted, 1));
+  if (!tables.ok()) return std::move(tables).status();
+  return std::move(tables->front());
+}
+
+Result<std::vector<Table>> Database::ensure_tables(std::span<const TableSchema> wanted) {
   for (;;) {
-    Result<Table> found = table(wanted.name);
-    if (found.ok()) {
-      if (Status s = engine::check_has(found->schema(), wanted); !s.ok()) return s;
-      return found;
+    std::vector<Table> tables;
+    std::vector<TableSchema> missing;
+    for (const TableSchema& one : wanted) {
+      Result<Table> found = table(one.name);
+      if (found.ok()) {
+        if (Status s = engine::check_has(found->schema(), one); !s.ok()) return s;
+        tables.push_back(*std::move(found));
+      } else if (found.code() == StatusCode::kNotFound) {
+        missing.push_back(one);
+      } else {
+        return std::move(found).status();
+      }
     }
-    if (found.code() != StatusCode::kNotFound) return found;
-    const Result<TableId> made = create_table(wanted);
-    // Another thread may have made it since the look, or may be dropping it.
+    if (missing.empty()) return tables;
+    const Result<std::vector<TableId>> made = create_tables(missing);
+    // Another thread may have made one of them since the look, or may be dropping it.
     if (!made.ok() && made.code() != StatusCode::kAlreadyExists) return made.status();
     if (!made.ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+Result<Prepared> Database::prepare(KeyId key, std::span<const ColumnId> columns) const {
+  return is_usable(core_) ? core_->prepare(key, columns) : Result<Prepared>(unusable(core_));
 }
 
 Result<Table> Database::table(std::string_view name) const {

@@ -69,6 +69,9 @@ class DatabaseCore final {
   Result<TableId> find_table(std::string_view name) const { return catalog_.find_table(name); }
   std::vector<TableId> tables() const { return catalog_.tables(); }
   Result<TableId> create_table(const TableSchema& schema) { return catalog_.create_table(schema); }
+  Result<std::vector<TableId>> create_tables(std::span<const TableSchema> schemas) {
+    return catalog_.create_tables(schemas);
+  }
   Status drop_table(TableId id) { return catalog_.drop_table(id); }
   Status rename_table(TableId id, const std::string& name) {
     return schema_changes_.rename_table(id, name);

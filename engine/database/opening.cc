@@ -119,6 +119,7 @@ Result<std::uint64_t> Opening::load_catalog() {
   if (Status s = pool_.allocator().claim({root().catalog, sizeof(CatalogLayout)}, "catalogue");
       !s.ok())
     return s;
+  pool_.rely_on(&root().catalog, sizeof root().catalog);
   pool_.rely_on(&catalog_layout(), sizeof catalog_layout());
   if (Status s = load_tables(); !s.ok()) return s;
   if (Status s = catalog_.finish_loading(); !s.ok()) return s;

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -245,6 +247,14 @@ template <typename T>
 inline constexpr bool kIsResult = false;
 template <typename T>
 inline constexpr bool kIsResult<Result<T>> = true;
+/// Whether a T can be used only as long as the transaction that it comes from.
+template <typename T>
+inline constexpr bool kEndsWithTransaction =
+    std::is_same_v<T, Row> || std::is_same_v<T, Rows> || std::is_same_v<T, std::string_view>;
+template <typename T>
+inline constexpr bool kEndsWithTransaction<std::optional<T>> = kEndsWithTransaction<T>;
+template <typename T>
+inline constexpr bool kEndsWithTransaction<Result<T>> = kEndsWithTransaction<T>;
 /// Work for Database::run that returns a Result.
 template <typename Work>
 concept ResultOfWork = kIsResult<std::invoke_result_t<Work&, Transaction&>>;
@@ -300,12 +310,27 @@ class Database {
   /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
   /// pool, or 511 tables), kBusy (a transaction that began before is still open, see above).
   Result<TableId> create_table(const TableSchema& schema);
+  /// Creates several tables: all of them or, when it fails and after a crash, none. A schema may
+  /// refer to tables that stand before it in the list, and to tables that exist. Returns the ids in
+  /// the order of the list. Durable when: it returns ok. Fails with: as above, and kInvalidArgument
+  /// (two schemas have the same name).
+  Result<std::vector<TableId>> create_tables(std::span<const TableSchema> schemas);
+  Result<std::vector<TableId>> create_tables(std::initializer_list<TableSchema> schemas) {
+    return create_tables(std::span<const TableSchema>(schemas.begin(), schemas.size()));
+  }
   /// The table of this name if there is one, which must have the columns, keys, foreign keys and,
   /// by name, checks of the schema; else creates it. It may have more of them, and other defaults.
   /// So a program may call it at each start. Durable when: it returns ok. Fails with: as
   /// create_table, and kInvalidArgument (the table exists and differs; the message names the first
   /// difference).
   Result<Table> ensure_table(const TableSchema& schema);
+  /// The same for a whole schema, in the order of the list. All tables that are missing are created
+  /// together, or none of them. A schema may refer to tables that stand before it. Durable when: it
+  /// returns ok. Fails with: as ensure_table and create_tables.
+  Result<std::vector<Table>> ensure_tables(std::span<const TableSchema> schemas);
+  Result<std::vector<Table>> ensure_tables(std::initializer_list<TableSchema> schemas) {
+    return ensure_tables(std::span<const TableSchema>(schemas.begin(), schemas.size()));
+  }
   /// The same, for rows as structs. Fails with: as above, and as table<Struct>.
   template <typename Struct>
   Result<TypedTable<Struct>> ensure_table(const TableSchema& schema);
@@ -456,12 +481,16 @@ class Database {
   Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options = {},
              RetryReport* report = nullptr);
   /// The same for work that returns a Result: gives the value of the attempt that has committed.
+  /// The value must not be a view, as a text Value is: the transaction has ended then.
   ///     const Result<std::int64_t> number = database.run([&](Transaction& t) -> Result<...>
   ///     {...});
   template <typename Work>
     requires detail::ResultOfWork<Work>
   std::invoke_result_t<Work&, Transaction&> run(Work&& work, const RetryOptions& options = {},
                                                 RetryReport* report = nullptr) {
+    static_assert(!detail::kEndsWithTransaction<std::invoke_result_t<Work&, Transaction&>>,
+                  "a Row or a view of a text is not valid any more when the transaction has ended: "
+                  "let the work return a copy, such as row.get<std::string>(column)");
     std::optional<std::invoke_result_t<Work&, Transaction&>> last;
     const auto once = [&](Transaction& transaction) -> Status {
       last.emplace(work(transaction));
@@ -469,6 +498,14 @@ class Database {
     };
     if (Status s = run(FunctionRef<Status(Transaction&)>(once), options, report); !s.ok()) return s;
     return *std::move(last);
+  }
+
+  /// Finds a unique key, and columns of its table, once for many look-ups and writes: see Prepared.
+  /// Fails with: kNotFound (no such table), kInvalidArgument (no such key or column; the key is not
+  /// unique).
+  Result<Prepared> prepare(KeyId key, std::span<const ColumnId> columns) const;
+  Result<Prepared> prepare(KeyId key, std::initializer_list<ColumnId> columns = {}) const {
+    return prepare(key, std::span<const ColumnId>(columns.begin(), columns.size()));
   }
 
   /// Starts fetching what `Transaction::get` with the same arguments will need. Call it as soon as

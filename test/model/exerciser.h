@@ -156,6 +156,8 @@ class Exerciser {
   void drop_table(ModelTable& table);
   void rename(ModelTable& table);
   void add_column(ModelTable& table);
+  /// Two tables by one call, the second of which may refer to the first.
+  void make_two_tables();
   void drop_column(ModelTable& table);
   void change_type(ModelTable& table);
   void add_key(ModelTable& table, bool expects_busy);

@@ -62,7 +62,8 @@ void Exerciser::change_schema_alone() {
   if (random_.chance(20)) return merge_table(table);
   if (what < 35) return add_key(table, false);
   if (what < 60) return drop_key(table);
-  if (what < 75 && model_.tables().size() < world_.tables + 3) return make_table(true);
+  if (what < 70 && model_.tables().size() < world_.tables + 3) return make_table(true);
+  if (what < 75 && model_.tables().size() < world_.tables + 2) return make_two_tables();
   if (what < 90 && model_.tables().size() > world_.tables) return drop_table(table);
   if (what < 94) return add_column(table);
   if (what < 97) return change_type(table);
@@ -114,6 +115,42 @@ void Exerciser::make_table(bool refers) {
   if (random_.chance(20))
     expect_code(StatusCode::kAlreadyExists, database_->create_table(schema).status(),
                 "create_table of a name that is taken");
+}
+
+void Exerciser::make_two_tables() {
+  bench::SchemaWishes wishes;
+  const TableSchema first = bench::draw_schema(fresh_name("table "), wishes, schema_random_);
+  wishes.refers = true;
+  wishes.parents = {&first};
+  for (const auto& table : model_.tables()) wishes.parents.push_back(&table->schema);
+  const TableSchema second = bench::draw_schema(fresh_name("table "), wishes, schema_random_);
+  // If one name is taken, neither table is made.
+  if (random_.chance(20)) {
+    TableSchema taken = second;
+    taken.name = model_.tables().front()->schema.name;
+    expect_code(StatusCode::kAlreadyExists, database_->create_tables({first, taken}).status(),
+                "create_tables with a name that is taken");
+    expect_code(StatusCode::kNotFound, database_->find_table(first.name).status(),
+                "find_table of a table that was not made");
+  }
+  std::vector<TableId> ids;
+  if (random_.chance(50)) {
+    calls_.add(Call::kCreateTables);
+    const auto made = database_->create_tables({first, second});
+    expect_code({}, made.status(), "create_tables");
+    if (made.ok()) ids = *made;
+  } else {
+    calls_.add(Call::kEnsureTables);
+    const auto made = database_->ensure_tables({first, second});
+    expect_code({}, made.status(), "ensure_tables");
+    if (made.ok()) ids = {(*made)[0].id(), (*made)[1].id()};
+  }
+  for (const TableId id : ids) {
+    ++figures_.schemas;
+    const Result<TableSchema> complete = database_->schema(id);
+    expect_code({}, complete.status(), "schema");
+    if (complete.ok()) model_.add_table(*complete, id);
+  }
 }
 
 void Exerciser::drop_table(ModelTable& table) {

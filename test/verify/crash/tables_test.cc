@@ -13,6 +13,11 @@ TEST_CASE("no crash state of creating and dropping tables leaves half of one", "
   must_hold({.protocol = "create_drop_table", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("every crash state of creating several tables has all of them or none", "[crash]") {
+  must_hold({.protocol = "create_tables", .nested_depth = 2});
+  must_hold({.protocol = "create_tables", .tears_words = true, .nested_depth = 0});
+}
+
 TEST_CASE("every crash state of altering a table has the old schema or the new one", "[crash]") {
   must_hold({.protocol = "alter_table", .nested_depth = 2});
   must_hold({.protocol = "alter_table", .tears_words = true, .nested_depth = 0});

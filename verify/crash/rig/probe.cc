@@ -234,7 +234,7 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
 }  // namespace
 
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
-  if (step.created) return core.create_table(*step.created).status();
+  if (!step.created.empty()) return core.create_tables(step.created).status();
   if (step.altered) return alter(core, *step.altered);
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);

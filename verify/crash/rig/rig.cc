@@ -222,9 +222,9 @@ std::map<UnflushedSite, std::uint64_t> CrashRig::unflushed_at_acknowledgement() 
   return all;
 }
 
-void CrashRig::create_table(const TableSchema& schema) {
+void CrashRig::create_tables(const std::vector<TableSchema>& schemas) {
   Step step;
-  step.created = schema;
+  step.created = schemas;
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 

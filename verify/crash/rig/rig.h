@@ -74,7 +74,9 @@ class CrashRig {
   /// The same, where the options muted watch().
   void unmute();
 
-  void create_table(const TableSchema& schema);
+  void create_table(const TableSchema& schema) { create_tables({schema}); }
+  /// By one call.
+  void create_tables(const std::vector<TableSchema>& schemas);
   void alter_table(const std::string& name, const TableSchema& to);
   void drop_table(const std::string& name);
   /// Merges all of the table; does nothing while a transaction is open.

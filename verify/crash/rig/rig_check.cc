@@ -97,7 +97,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t 
   if (state.empty()) {
     TableSchema schema("probe");
     schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
-    const Step step{.created = schema};
+    const Step step{.created = {schema}};
     if (model.run(step))
       if (Status s = run_step(core, step, timestamp); !s.ok()) return s;
   }
@@ -139,7 +139,7 @@ bool CrashRig::has_room_after_opening(std::uint64_t bytes,
   if (!core.ok()) return true;  // the judge will say so
   ModelSteps model(now_.state());
   if (another) {
-    const Step step{.created = another};
+    const Step step{.created = {*another}};
     std::uint64_t timestamp = now_.timestamp;
     if (model.run(step) && run_step(**core, step, timestamp).code() == StatusCode::kOutOfSpace)
       return false;

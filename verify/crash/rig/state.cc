@@ -126,20 +126,27 @@ RowWrite remove(std::string table, std::int32_t id) {
 // --------------------------------------------------------------------------------------- the model
 
 bool ModelSteps::run(const Step& step) {
-  if (step.created) {
-    const std::string& name = step.created->name;
-    const auto [table, is_new] = state_.try_emplace(name);
-    if (!is_new) return false;
-    table->second.shape = shape_of(*step.created);
-    table->second.defaults = defaults_of(*step.created);
-    changes_.push_back({.kind = Change::Kind::kCreated, .created = name});
-    return true;
-  }
+  if (!step.created.empty()) return run(step.created);
   if (step.altered) return run(*step.altered);
   if (step.dropped.empty()) return run(step.writes);
   DatabaseState::node_type table = state_.extract(step.dropped);
   if (table.empty()) return false;
   changes_.push_back({.kind = Change::Kind::kDropped, .dropped = std::move(table)});
+  return true;
+}
+
+bool ModelSteps::run(const std::vector<TableSchema>& created) {
+  const std::size_t before = changes_.size();
+  for (const TableSchema& schema : created) {
+    const auto [table, is_new] = state_.try_emplace(schema.name);
+    if (!is_new) {
+      take_back(before);
+      return false;
+    }
+    table->second.shape = shape_of(schema);
+    table->second.defaults = defaults_of(schema);
+    changes_.push_back({.kind = Change::Kind::kCreated, .created = schema.name});
+  }
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -52,14 +53,18 @@ struct Alteration {
 /// One durable change of a database: a transaction, a table created, altered or dropped, or merged.
 struct Step {
   Writes writes = {};
-  std::optional<TableSchema> created = {};
+  std::vector<TableSchema> created = {};  ///< by one call
   std::optional<Alteration> altered = {};
   std::string dropped = {};
   std::string merged = {};  ///< merges a table: changes nothing that a transaction sees
   bool renews = false;      ///< the merge rewrites columns, however little they own
 
+  bool creates(std::string_view table) const noexcept {
+    return std::any_of(created.begin(), created.end(),
+                       [&](const TableSchema& schema) { return schema.name == table; });
+  }
   bool does_nothing() const noexcept {
-    return writes.empty() && !created && !altered && dropped.empty() && merged.empty();
+    return writes.empty() && created.empty() && !altered && dropped.empty() && merged.empty();
   }
 };
 
@@ -94,6 +99,7 @@ class ModelSteps {
   };
   bool run(const RowWrite& write);
   bool run(const Alteration& alteration);
+  bool run(const std::vector<TableSchema>& created);
   void take_back(std::size_t count_left);
 
   DatabaseState& state_;

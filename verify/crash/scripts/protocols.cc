@@ -117,6 +117,8 @@ constexpr std::array kProtocols{
     Protocol{"create_database", "pool and database made from nothing", script_creation, kDdl, 64,
              true},
     Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl, 256},
+    Protocol{"create_tables", "several tables created by one call, across killed processes",
+             script_table_sets, kDdl, 384},
     Protocol{"alter_table", "tables given other schemas, across killed processes", script_alter,
              kAlterations, 384},
     Protocol{"add_drop_column", "columns added and dropped around rows, chunks and groups",

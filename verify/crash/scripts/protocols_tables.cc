@@ -27,6 +27,28 @@ void script_tables(CrashRig& rig) {
   rig.drop_table("log");
 }
 
+// Several tables by one call, into a catalogue with and without others. The space of the former
+// catalogue is used again.
+void script_table_sets(CrashRig& rig) {
+  rig.watch();
+  rig.create_tables({log_schema(), orders_schema()});
+  rig.commit({insert("log", log_entry(1, 1)), insert("orders", order(1, 1, "first"))});
+  rig.create_tables({wide_schema(), log_schema("second"), log_schema("third")});
+  rig.commit({insert("wide", wide_row(1)), insert("third", log_entry(1, 1))});
+  rig.drop_table("second");
+  rig.create_table(log_schema("fourth"));
+  rig.reopen();
+  rig.create_tables({log_schema("second"), log_schema("fifth")});
+  rig.crash(1);
+  for (std::uint64_t flush = 0; flush < 8 && !rig.is_done(); ++flush) {
+    rig.kill_within(Step{.created = {log_schema("killed"), log_schema("with it")}}, flush);
+    rig.commit({insert("log", log_entry(10 + static_cast<std::int32_t>(flush), 1))});
+    if (!rig.state().contains("killed")) continue;
+    rig.drop_table("killed");
+    rig.drop_table("with it");
+  }
+}
+
 // A process dies within a step, before one of its flushes after the other; the next processes build
 // on what it left in the caches.
 void script_killed_midway(CrashRig& rig) {
@@ -38,7 +60,7 @@ void script_killed_midway(CrashRig& rig) {
   for (std::int32_t flush = 0; flush < 12 && !rig.is_done(); ++flush) {
     const std::int32_t id = 100 + 20 * flush;
     const auto before = static_cast<std::uint64_t>(flush);
-    rig.kill_within(Step{.created = log_schema()}, before);
+    rig.kill_within(Step{.created = {log_schema()}}, before);
     if (rig.state().contains("log")) {
       rig.commit({insert("log", log_entry(id, id))});
       rig.kill_within(Step{.dropped = "log"}, before % 3);

@@ -34,6 +34,7 @@ void script_chunk_pages(CrashRig& rig);
 void script_chunk_lines(CrashRig& rig);
 void script_creation(CrashRig& rig);
 void script_tables(CrashRig& rig);
+void script_table_sets(CrashRig& rig);
 void script_alter(CrashRig& rig);
 void script_columns(CrashRig& rig);
 void script_types(CrashRig& rig);

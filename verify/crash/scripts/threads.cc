@@ -25,8 +25,7 @@ struct Reading {
 };
 
 bool meet(const Step& step, const RowWrite& write) {
-  if (step.dropped == write.table || (step.created && step.created->name == write.table))
-    return true;
+  if (step.dropped == write.table || step.creates(write.table)) return true;
   return std::any_of(step.writes.begin(), step.writes.end(), [&](const RowWrite& other) {
     return other.table == write.table && other.id == write.id;
   });
@@ -68,7 +67,7 @@ class ThreadRun {
         rig_.keep_hints();
         continue;
       }
-      const bool changes_tables = step.step.created || !step.step.dropped.empty();
+      const bool changes_tables = !step.step.created.empty() || !step.step.dropped.empty();
       Status status = changes_tables ? change_tables(step.step)
                                      : transact(step, std::exchange(is_first, false));
       if (!status.ok())
@@ -224,7 +223,9 @@ class ThreadRun {
       if ((reading.taken >> i & 1) != 0) rig_.settle(reading.candidates[i].number);
     const std::vector<Pending> pending = rig_.expectation().pending;
     for (const Pending& one : pending)
-      if (one.step.created && found.contains(one.step.created->name)) rig_.settle(one.number);
+      if (std::any_of(one.step.created.begin(), one.step.created.end(),
+                      [&](const TableSchema& schema) { return found.contains(schema.name); }))
+        rig_.settle(one.number);
   }
 
   /// Sets `has_failed` when a write failed that may fail.
@@ -259,11 +260,11 @@ class ThreadRun {
     const engine::Table* table = found.ok() ? rig_.core().table(*found) : nullptr;
     if (table == nullptr || own.contains(name)) return;
     Step creation;
-    creation.created = table->schema();
+    creation.created = {table->schema()};
     model_step(creation, own);
     const std::vector<Pending> pending = rig_.expectation().pending;
     for (const Pending& one : pending)
-      if (one.step.created && one.step.created->name == name) rig_.settle(one.number);
+      if (one.step.creates(name)) rig_.settle(one.number);
   }
 
   /// Whether another transaction wrote the row since the reading began.
@@ -328,7 +329,7 @@ class ThreadRun {
 ThreadStep commits(Writes writes) { return {.step = {.writes = std::move(writes)}}; }
 ThreadStep aborts(Writes writes) { return {.step = {.writes = std::move(writes)}, .aborts = true}; }
 ThreadStep reads() { return {}; }
-ThreadStep creates(const TableSchema& schema) { return {.step = {.created = schema}}; }
+ThreadStep creates(const TableSchema& schema) { return {.step = {.created = {schema}}}; }
 ThreadStep drops(std::string table) { return {.step = {.dropped = std::move(table)}}; }
 ThreadStep keeps() { return {.step = {}, .keeps = true}; }
 

@@ -330,7 +330,7 @@ class Turns {
       } else if (rig_.state().size() > 1 && below(2) == 0) {
         step.dropped = table;
       } else if (!rig_.state().contains(name) && is_room_left(schema)) {
-        step.created = schema;
+        step.created = {schema};
       }
     }
     // A step that does nothing commits nothing, and gets no time-stamp.
