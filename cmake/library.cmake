@@ -18,6 +18,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_description.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/prepared.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query_result.h
   ${PROJECT_SOURCE_DIR}/include/flugs/reads.h
   ${PROJECT_SOURCE_DIR}/include/flugs/recovery_report.h

@@ -57,6 +57,13 @@ Status read_and_change(Database& database, const Table& customers,
   FLUGS_TRY(t.update(by_name, {"Bob"}, {{city, nullptr}}));
   // --8<-- [end:null]
   FLUGS_TRY(expect(!home.has_value(), "no city"));
+  // --8<-- [start:prepare]
+  FLUGS_ASSIGN(const Prepared points_of,
+               database.prepare(by_name, {points}));  // keep it
+  std::array<Value, 1> had;
+  FLUGS_TRY(points_of.read(t, {"Bob"}, had));
+  FLUGS_TRY(points_of.update(t, {"Bob"}, {had[0].as_int64() + 5}));
+  // --8<-- [end:prepare]
   // --8<-- [start:update]
   FLUGS_TRY(t.update(by_id, {bob}, {{city, "Berlin"}, {points, 10}}));
   FLUGS_TRY(t.remove(by_name, {"Ada"}));

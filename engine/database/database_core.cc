@@ -19,6 +19,15 @@
 
 namespace flugs::engine {
 
+namespace {
+
+std::uint64_t next_opening() noexcept {
+  static std::atomic<std::uint64_t> openings{0};
+  return openings.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)),
       options_(options),
@@ -26,6 +35,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
       catalog_(*pool_, transactions_, threads_, options_.segment_bytes),
       schema_changes_(catalog_, transactions_, threads_),
       key_changes_(catalog_, transactions_),
+      opening_(next_opening()),
       threads_(*pool_, options_) {
   options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
   if (options_.clock == CommitClock::kProcessors) slots().use_processor_clock();

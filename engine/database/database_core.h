@@ -96,6 +96,9 @@ class DatabaseCore final {
   }
   Status drop_key(KeyId key) { return key_changes_.drop_key(key); }
   Status skip_numbers(TableId id, std::int64_t last);
+  Result<Prepared> prepare(KeyId key, std::span<const ColumnId> columns) const;
+  /// A number that no other opening in this process has; not 0.
+  std::uint64_t opening() const noexcept { return opening_; }
 
   Result<Transaction> begin(AccessMode mode, Isolation isolation = Isolation::kSnapshot);
   /// Database::run.
@@ -147,6 +150,7 @@ class DatabaseCore final {
   Catalog catalog_;
   SchemaChanges schema_changes_;
   KeyChanges key_changes_;
+  const std::uint64_t opening_;
   std::atomic<bool> is_forked_{false};
   std::atomic<bool> is_left_{false};
   std::mutex left_mutex_;

@@ -18,6 +18,7 @@
 #include "flugs/ids.h"
 #include "flugs/index_place.h"
 #include "flugs/merge.h"
+#include "flugs/prepared.h"
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
 #include "flugs/schema.h"
@@ -324,6 +325,9 @@ class Database {
   /// create_table, and kInvalidArgument (the table exists and differs; the message names the first
   /// difference).
   Result<Table> ensure_table(const TableSchema& schema);
+  /// The same, for rows as structs. Fails with: as above, and as table<Struct>.
+  template <typename Struct>
+  Result<TypedTable<Struct>> ensure_table(const TableSchema& schema);
   /// The same for a whole schema, in the order of the list. All tables that are missing are created
   /// together, or none of them. A schema may refer to tables that stand before it. Durable when: it
   /// returns ok. Fails with: as ensure_table and create_tables.
@@ -331,9 +335,6 @@ class Database {
   Result<std::vector<Table>> ensure_tables(std::initializer_list<TableSchema> schemas) {
     return ensure_tables(std::span<const TableSchema>(schemas.begin(), schemas.size()));
   }
-  /// The same, for rows as structs. Fails with: as above, and as table<Struct>.
-  template <typename Struct>
-  Result<TypedTable<Struct>> ensure_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits up to one second for all open transactions;
   /// after that it fails with kBusy, and the table is as before. Meanwhile, statements on the table
   /// fail with kNotFound, and its name stays taken. Durable when: it returns ok. Fails with:

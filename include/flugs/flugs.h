@@ -12,6 +12,7 @@
 #include "flugs/pool_check.h"
 #include "flugs/pool_description.h"
 #include "flugs/query.h"
+#include "flugs/prepared.h"
 #include "flugs/query_result.h"
 #include "flugs/reads.h"
 #include "flugs/recovery_report.h"

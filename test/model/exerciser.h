@@ -112,6 +112,7 @@ class Exerciser {
   void find(Open& open, ModelTable& table);
   void visit_rows(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);
+  Result<Row> get_prepared(Open& open, KeyId key, std::span<const Value> values);
   void scan(Open& open, ModelTable& table);
   void compare_all(Open& open, ModelTable& table);
   void read_row(const ModelTable& table, const SeenRow& expected, const Row& found);

@@ -83,6 +83,11 @@ void Exerciser::read(Open& open, ModelTable& table) {
   if (found.ok() && is_visible) read_row(table, *mine, *found);
 }
 
+Result<Row> Exerciser::get_prepared(Open& open, KeyId key, std::span<const Value> values) {
+  const Result<Prepared> prepared = database_->prepare(key);
+  return prepared.ok() ? prepared->get(*open.real, values) : prepared.status();
+}
+
 void Exerciser::find(Open& open, ModelTable& table) {
   const auto index = pick_key(table, false, false);
   if (!index) return;
@@ -94,7 +99,10 @@ void Exerciser::find(Open& open, ModelTable& table) {
     calls_.add(Call::kPrefetch);
     open.real->prefetch(key_id(table, *index), values);
   }
-  const Result<Row> found = open.real->get(key_id(table, *index), values);
+  const bool is_prepared = random_.chance(30);
+  if (is_prepared) calls_.add(Call::kPrepare);
+  const Result<Row> found = is_prepared ? get_prepared(open, key_id(table, *index), values)
+                                        : open.real->get(key_id(table, *index), values);
   if (!key.unique)
     return expect_code(StatusCode::kInvalidArgument, found.status(),
                        "find by a key that is not unique");
