@@ -182,7 +182,8 @@ Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> valu
                           [&](const ColumnValue& one) { return holds(**target, row, one); });
     // A column that was dropped meanwhile may have been read as NULL.
     if (Status s = check_expected(**target, expected); !s.ok()) return s;
-    return is_same ? update(key.table, row.id(), changes).status() : Status();
+    if (!is_same) return engine::RowWriter(**target, *context_).check_unused(changes);
+    return update(key.table, row.id(), changes).status();
   });
   if (!done.ok()) return done;
   return is_same;
@@ -214,6 +215,7 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
   for (;;) {
     const Result<Row> found = get(key, values);
     if (found.ok()) {
+      if (Status s = engine::RowWriter(**target, *context_).check_unused(row); !s.ok()) return s;
       if (changes.empty()) return Upserted{found->id(), false};
       const Result<RowId> version = update(key.table, found->id(), changes);
       if (version.ok()) return Upserted{*version, false};
@@ -221,6 +223,7 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
       return version.status();
     }
     if (found.code() != StatusCode::kNotFound) return found.status();
+    if (Status s = engine::RowWriter(**target, *context_).check_unused(changes); !s.ok()) return s;
     const Result<Inserted> id = insert(key.table, row);
     if (id.ok()) return Upserted{id->row, true, id->number};
     // The row may have come after the look; if another key refused the insert, that key would

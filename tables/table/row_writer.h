@@ -39,6 +39,11 @@ class RowWriter final {
   Result<RowId> update(RowId row, std::span<const ColumnValue> changes);
   Status remove(RowId row);
 
+  /// For values that a call was given and turns out not to write: whether each fits its column.
+  /// NULL passes. The call has been given a row that the table takes.
+  Status check_unused(std::span<const Value> row) const;
+  Status check_unused(std::span<const ColumnValue> changes) const;
+
   // Parts of a statement with several rows. Its foreign keys are followed at its end.
   Status remove_only(RowId row);
   Result<RowId> update_only(RowId row, std::span<const ColumnValue> changes);

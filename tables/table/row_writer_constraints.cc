@@ -44,6 +44,21 @@ Status RowWriter::fit_value(const TableDefinition& now, std::size_t column, Valu
   return {};
 }
 
+Status RowWriter::check_unused(std::span<const Value> row) const {
+  const TableDefinition& now = data_.definition();
+  for (std::size_t i = 0; i < std::min(row.size(), now.columns.size()); ++i) {
+    Value value = row[i];
+    if (value.is_null() || now.columns[i].takes(value)) continue;
+    if (Status s = fit_value(now, i, value); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status RowWriter::check_unused(std::span<const ColumnValue> changes) const {
+  std::vector<ColumnValue> fitted;
+  return fit_changes(data_.definition(), changes, fitted);
+}
+
 // The value of a row in a column for which no value is given. An auto-increment column gets its
 // number later.
 Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Value& value) const {

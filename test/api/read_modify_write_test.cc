@@ -158,6 +158,31 @@ TEST_CASE("compare_and_set changes a row that is as expected, and no other", "[a
                  "table counters, column short: expected int32, found string '4' to compare with"));
 }
 
+TEST_CASE("calls that may leave values unused refuse wrong ones all the same", "[api]") {
+  Counters counters;
+  Transaction t = counters.begin();
+  const std::vector<ColumnValue> wrong = {{kShort, Value::string("4")}};
+  for (const bool is_there : {true, false}) {
+    const std::int64_t id = is_there ? 1 : 50;
+    const auto bad_row = [&] {
+      const std::string code = "c" + std::to_string(id);
+      return t.insert_if_absent(counters.primary, {Value::int64(id), std::string_view(code), true,
+                                                   Value::null(), Value::null(), Value::null()});
+    };
+    CHECK(bad_row().code() == StatusCode::kConstraintViolated);
+    CHECK(t.upsert(counters.primary, Counters::row(id, "z", 1, 1, "a"), wrong).code() ==
+          StatusCode::kConstraintViolated);
+  }
+  const std::vector<ColumnValue> no_column = {{ColumnId(9), Value::null()}};
+  CHECK(t.upsert(counters.primary, Counters::row(51, "z", 1, 1, "a"), no_column).code() ==
+        StatusCode::kInvalidArgument);
+  for (const std::string_view expected : {"old", "other"})
+    CHECK(t.compare_and_set(counters.primary, std::vector<Value>{Value::int64(2)},
+                            std::vector<ColumnValue>{{kNote, expected}}, wrong)
+              .code() == StatusCode::kConstraintViolated);
+  CHECK(t.get(counters.primary, {Value::int64(50)}).code() == StatusCode::kNotFound);
+}
+
 TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
   Counters counters;
   Transaction t = counters.begin();
