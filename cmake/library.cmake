@@ -5,6 +5,7 @@ add_library(flugs ${layer_objects})
 add_library(flugs::flugs ALIAS flugs)
 target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES
   ${PROJECT_SOURCE_DIR}/include/flugs/condition.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/conflict.h
   ${PROJECT_SOURCE_DIR}/include/flugs/crashtest.h
   ${PROJECT_SOURCE_DIR}/include/flugs/database.h
   ${PROJECT_SOURCE_DIR}/include/flugs/events.h
@@ -17,8 +18,8 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/opening_estimate.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_description.h
-  ${PROJECT_SOURCE_DIR}/include/flugs/query.h
   ${PROJECT_SOURCE_DIR}/include/flugs/prepared.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/query.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query_result.h
   ${PROJECT_SOURCE_DIR}/include/flugs/reads.h
   ${PROJECT_SOURCE_DIR}/include/flugs/recovery_report.h

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -85,6 +87,23 @@ Status serializable(Database& database, const Ids& ids) {
   return done;
 }
 
+Status see_conflict(Database& database, const Ids& ids) {
+  const auto& by_id = ids.by_id;
+  const auto& stock = ids.stock;
+  FLUGS_ASSIGN(Transaction first, database.begin());
+  FLUGS_TRY(first.add(by_id, {1}, stock, 1));
+  // --8<-- [start:conflict]
+  FLUGS_ASSIGN(Transaction t, database.begin());
+  const Status added = t.add(by_id, {1}, stock, 1).status();
+  std::string why;
+  if (added.code() == StatusCode::kConflict)
+    // A conflict with a foreign key is described by the status itself.
+    if (const std::optional<Conflict> met = t.conflict()) why = met->message;
+  // table products: transaction 4328, which is still open, has written the row
+  // --8<-- [end:conflict]
+  return expect(why.find("still open") != std::string::npos, "a conflict");
+}
+
 Status lock(Database& database, const Ids& ids) {
   const auto& by_id = ids.by_id;
   const auto& stock = ids.stock;
@@ -163,6 +182,7 @@ Status transactions(Database& database) {
   }));
   FLUGS_TRY(retry(database, ids, 1, buyer));
   FLUGS_TRY(serializable(database, ids));
+  FLUGS_TRY(see_conflict(database, ids));
   FLUGS_TRY(lock(database, ids));
   FLUGS_TRY(undo_part(database, ids, buyer));
   FLUGS_TRY(who_is_open(database));

@@ -118,7 +118,8 @@ Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait
     if (locked.code() == StatusCode::kCancelled) return unusable();
     if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked);
     if (context_->reads_anew()) continue;
-    context_->conflicts.add();
+    context_->note_conflict(ConflictReason::kRowWritten, key.table.value(), row->id().value(),
+                            mvcc::kNoStamp);
     return named(**target, key.index, Status(StatusCode::kConflict, std::string(kWritten)));
   }
 }
@@ -143,7 +144,8 @@ Result<Row> Transaction::lock(const Row& row, LockWait wait) {
   if (locked.code() == StatusCode::kCancelled) return unusable();
   if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked);
   if (!context_->reads_anew() || !target->schema().has_primary_key) {
-    context_->conflicts.add();
+    context_->note_conflict(ConflictReason::kRowWritten, row.table().value(), row.id().value(),
+                            mvcc::kNoStamp);
     return named(*target, engine::kKeysMax, Status(StatusCode::kConflict, std::string(kWritten)));
   }
   const std::span<const std::uint16_t> columns = target->keys()[0]->columns();

@@ -134,6 +134,12 @@ Status DatabaseCore::run_once(FunctionRef<Status(Transaction&)> work, const Retr
   Result<Transaction> transaction = begin(options.mode, options.isolation);
   if (!transaction.ok()) return std::move(transaction).status();
   Status done = work(*transaction);
+  // Only the last attempt needs words; with a time limit, each may be the last.
+  const bool may_be_last = options.time_limit.count() != 0 ||
+                           (options.attempts_max != 0 && report.attempts >= options.attempts_max);
+  if (may_be_last && done.code() == StatusCode::kConflict && done.message().empty())
+    if (const std::optional<Conflict> met = transaction->conflict())
+      done = Status(StatusCode::kConflict, met->message);
   ended_by_merge =
       transaction->is_open() && transaction->context_->ending.ended_by() == EndedBy::kMerge;
   if (done.ok() && transaction->is_open()) done = transaction->commit();  // else `work` ended it

@@ -27,6 +27,15 @@ TransactionContext* TransactionManager::context_of(TransactionId id) const noexc
   return context->ending.id() == id.value() ? context : nullptr;
 }
 
+TransactionId TransactionManager::in_slot(std::uint32_t slot) const noexcept {
+  return slot < contexts_.size() ? TransactionId(contexts_[slot]->ending.id()) : TransactionId();
+}
+
+TransactionId TransactionManager::holder_of(const LockName& name) const {
+  const std::optional<std::uint32_t> slot = row_locks_->holder(name);
+  return slot ? in_slot(*slot) : TransactionId();
+}
+
 Status TransactionManager::cancel(TransactionId id) noexcept {
   TransactionContext* context = context_of(id);
   if (context == nullptr) return no_transaction();

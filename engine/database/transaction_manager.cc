@@ -131,7 +131,14 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
   slots_.pass(at);
   const auto now = mvcc::Visibility::at_commit(slots_.mirrors(), at, context.visibility.own_tag());
   if (context.asks_references && !references_hold(context, now)) return false;
-  return !context.notes_reads() || context.reads.holds(context.visibility, now);
+  if (!context.notes_reads()) return true;
+  const Table* const changed = context.reads.changed(context.visibility, now);
+  if (changed == nullptr) return true;
+  context.refusal = Status(
+      StatusCode::kConflict,
+      fmt::format("table {}: another transaction has changed what this serializable one has read",
+                  changed->name()));
+  return false;
 }
 
 // The same for foreign keys, at every isolation level: at the commit time-stamp each written row

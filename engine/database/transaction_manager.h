@@ -73,6 +73,10 @@ class TransactionManager final {
 
   /// Like the functions of Database with these names.
   std::vector<TransactionInfo> open() const;
+  /// The transaction that is open in the slot; a default id if there is none.
+  TransactionId in_slot(std::uint32_t slot) const noexcept;
+  /// The transaction that has locked the record; a default id if there is none.
+  TransactionId holder_of(const LockName& name) const;
   Status cancel(TransactionId id) noexcept;
   Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
   /// Fills in the statistics of transactions.

@@ -2,6 +2,7 @@
 
 /// All of the public interface.
 #include "flugs/condition.h"
+#include "flugs/conflict.h"
 #include "flugs/crashtest.h"
 #include "flugs/database.h"
 #include "flugs/events.h"
@@ -11,8 +12,8 @@
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
 #include "flugs/pool_description.h"
-#include "flugs/query.h"
 #include "flugs/prepared.h"
+#include "flugs/query.h"
 #include "flugs/query_result.h"
 #include "flugs/reads.h"
 #include "flugs/recovery_report.h"

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "flugs/conflict.h"
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/row.h"
@@ -423,6 +425,12 @@ class Transaction {
   /// Fails with: kInvalidArgument (below 0, more than a year, or the transaction has ended),
   /// kCancelled.
   Status set_time_limit(std::chrono::milliseconds limit);
+
+  /// The conflict that the newest failed call met: the row, and the transaction that was first.
+  /// Nothing if no call of this transaction failed with kConflict because of a row or a unique key,
+  /// or if the transaction has ended. (If commit fails with kConflict, its message has the reason.)
+  /// A failed call only notes what it met; this function looks the rest up.
+  std::optional<Conflict> conflict() const;
 
   /// The name for Database::cancel and transactions. A default TransactionId when it has ended.
   TransactionId id() const noexcept;

@@ -121,24 +121,21 @@ void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
   });
 }
 
-bool ReadSet::holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const {
+const Table* ReadSet::changed(const mvcc::Visibility& then, const mvcc::Visibility& now) const {
   FLUGS_DCHECK(then.snapshot() <= now.snapshot());
   const ReadAgain again{then, now};
-  return std::all_of(
-             rows_.begin(), rows_.end(),
-             [&](const SeenRow& r) { return r.table->reader().is_same_row(r.row, again); }) &&
-         std::all_of(lookups_.begin(), lookups_.end(),
-                     [&](const Lookup& l) {
-                       return l.table->reader().is_same_lookup(l.key, l.prefix.view(), again);
-                     }) &&
-         std::all_of(ranges_.begin(), ranges_.end(),
-                     [&](const Range& r) {
-                       return r.table->reader().is_same_range(
-                           r.key, {r.lower.view(), r.is_lower_inclusive},
-                           {r.upper.view(), r.is_upper_inclusive}, r.is_descending, r.last, again);
-                     }) &&
-         std::all_of(scans_.begin(), scans_.end(),
-                     [&](const Scan& s) { return s.table->reader().is_same_scan(s.where, again); });
+  for (const SeenRow& r : rows_)
+    if (!r.table->reader().is_same_row(r.row, again)) return r.table;
+  for (const Lookup& l : lookups_)
+    if (!l.table->reader().is_same_lookup(l.key, l.prefix.view(), again)) return l.table;
+  for (const Range& r : ranges_)
+    if (!r.table->reader().is_same_range(r.key, {r.lower.view(), r.is_lower_inclusive},
+                                         {r.upper.view(), r.is_upper_inclusive}, r.is_descending,
+                                         r.last, again))
+      return r.table;
+  for (const Scan& s : scans_)
+    if (!s.table->reader().is_same_scan(s.where, again)) return s.table;
+  return nullptr;
 }
 
 void ReadSet::clear() noexcept {

@@ -179,7 +179,7 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
     }
     if (!outcome.ok()) {
       undo_index_changes(first_change);
-      if (outcome.code() == StatusCode::kConflict) context_.conflicts.add();
+      if (outcome.code() == StatusCode::kConflict) note_key_conflict(key, row);
       if (outcome.code() == StatusCode::kAlreadyExists)
         return Status(outcome.code(),
                       fmt::format("table {}, key {}: {} exists", data_.name(),
@@ -191,6 +191,35 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
     context_.index_changes.push_back({&table_, row, keeps && !is_first ? replaced : kNoRow, key});
   }
   return {};
+}
+
+// The unique key was refused to the row with kConflict. Looks once more for the row that has it.
+void RowWriter::note_key_conflict(std::uint16_t key, std::uint32_t row) {
+  const KeyIndex& index = *data_.keys[key];
+  std::array<Value, kKeyColumnsMax> values;
+  const std::size_t count = index.columns().size();
+  for (std::size_t i = 0; i < count; ++i) values[i] = index.value(row, i);
+  note_key_conflict(key, std::span<const Value>(values.data(), count));
+}
+
+void RowWriter::note_key_conflict(std::uint16_t key, std::span<const Value> values) {
+  const KeyIndex& index = *data_.keys[key];
+  std::uint32_t row = kNoRow;
+  mvcc::Stamp other = mvcc::kNoStamp;
+  static_cast<void>(index.entries().lookup(values, context_.scratch.candidates));
+  for (const std::uint32_t candidate : context_.scratch.candidates.view()) {
+    const mvcc::VersionLayout& version = data_.rows.version(candidate);
+    if (mvcc::load_stamp(version.created) == context_.visibility.own_tag() ||
+        !index.matches(candidate, values) ||
+        index.judge(candidate, context_.visibility).code() != StatusCode::kConflict)
+      continue;
+    row = candidate;
+    other = mvcc::load_stamp(version.deleted);
+    using Fate = mvcc::Visibility::Fate;
+    if (context_.visibility.resolve(other).fate == Fate::kNothing)
+      other = mvcc::load_stamp(version.created);
+  }
+  context_.note_conflict(ConflictReason::kKeyTaken, data_.layout.table_id, row, other, key);
 }
 
 // Undoes the changes from `first` on, which are all of this table.
@@ -311,7 +340,7 @@ Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
         }
         break;
     }
-    context_.conflicts.add();
+    context_.note_conflict(ConflictReason::kRowWritten, data_.layout.table_id, row, mvcc::kNoStamp);
     return Status(StatusCode::kConflict);
   }
 }
@@ -330,7 +359,7 @@ bool RowWriter::is_giving_way(std::uint32_t row) const {
 Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const {
   if (!context_.locks.is_others(table_.lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
-  context_.conflicts.add();
+  context_.note_conflict(ConflictReason::kRowLocked, data_.layout.table_id, row, mvcc::kNoStamp);
   return Status(StatusCode::kConflict,
                 fmt::format("table {}: another transaction has locked the row", data_.name()));
 }

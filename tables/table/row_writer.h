@@ -99,11 +99,13 @@ class RowWriter final {
   void need_altered(const columns::RowLayout& layout) const;
 
   // Keys and indexes.
-  Status check_keys_free(std::span<const Value> values) const;
+  Status check_keys_free(std::span<const Value> values);
   void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
                        KeyMask changed_keys, const KeyHashes& hashes);
+  void note_key_conflict(std::uint16_t key, std::uint32_t row);
+  void note_key_conflict(std::uint16_t key, std::span<const Value> values);
   void undo_index_changes(std::size_t first);
 
   // Writing one row, or a batch of rows.

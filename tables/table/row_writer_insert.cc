@@ -99,9 +99,10 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
   return {};
 }
 
-Status RowWriter::check_keys_free(std::span<const Value> values) const {
+Status RowWriter::check_keys_free(std::span<const Value> values) {
   std::array<Value, kKeyColumnsMax> wanted;
-  for (const KeyIndex* key : data_.keys) {
+  for (const std::size_t place : KeyPlaces(data_.keys.kept())) {
+    const KeyIndex* const key = data_.keys[place];
     const std::size_t count = key->columns().size();
     // A key with a column that was added since the call began is checked when the row is there.
     if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
@@ -112,7 +113,8 @@ Status RowWriter::check_keys_free(std::span<const Value> values) const {
     if (Status s = key->entries().check_free(std::span(wanted.data(), count), context_.visibility,
                                              context_.scratch.candidates);
         !s.ok()) {
-      if (s.code() == StatusCode::kConflict) context_.conflicts.add();
+      if (s.code() == StatusCode::kConflict)
+        note_key_conflict(static_cast<std::uint16_t>(place), std::span(wanted.data(), count));
       return Status(s.code(),
                     s.code() == StatusCode::kAlreadyExists
                         ? fmt::format("table {}, key {}: {} exists", data_.name(), key->name(),

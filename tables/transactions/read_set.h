@@ -68,9 +68,10 @@ class ReadSet {
   void add_refused_update(const Table& table, std::uint32_t row,
                           std::span<const ColumnValue> changes, StatusCode why);
 
-  /// Whether every read at `then` gives the same at `now`, a later snapshot of the same
-  /// transaction. Waits for transactions that are about to commit below `now`.
-  bool holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const;
+  /// Null if every read at `then` gives the same at `now`, a later snapshot of the same
+  /// transaction; else the table of the first one that does not. Waits for transactions that are
+  /// about to commit below `now`.
+  const Table* changed(const mvcc::Visibility& then, const mvcc::Visibility& now) const;
 
   bool empty() const noexcept {
     return rows_.empty() && lookups_.empty() && ranges_.empty() && scans_.empty();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -48,6 +49,9 @@ class RowLocks {
   /// the other.
   bool is_others(const LockName& name, std::uint32_t slot) const;
   bool is_own(const LockName& name, std::uint32_t slot) const;
+
+  /// The slot whose transaction has locked the record, if there is one.
+  std::optional<std::uint32_t> holder(const LockName& name) const;
 
   /// Locks the record; `is_new` becomes true unless the transaction had the lock already. Waits
   /// until `deadline` at most, and only while `must_stop` is false. Fails with kBusy (another

@@ -7,7 +7,7 @@
 
 #include "base/stable_array.h"
 #include "columns/cells/unflushed.h"
-#include "mvcc/transaction_slots.h"
+#include "tables/transactions/conflict_note.h"
 #include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
 #include "tables/transactions/held_locks.h"
@@ -65,6 +65,7 @@ class alignas(128) TransactionContext final {
   bool asks_references = false;  ///< commit checks foreign keys again
   bool deletes_in_main = false;  ///< has deleted a row of main, even if that was undone
   Status refusal;                ///< why the commit was refused, if the caller must be told
+  ConflictNote conflict;         ///< of this transaction, or a former one
   std::uint64_t opened = 0;      ///< transactions so far in this slot
 
   WriteList writes;
@@ -108,6 +109,13 @@ class alignas(128) TransactionContext final {
   /// Whether reads are noted in `reads`.
   bool notes_reads() const noexcept {
     return isolation == Isolation::kSerializable && mode == AccessMode::kReadWrite;
+  }
+
+  /// A call fails with kConflict because of this stamp, or because of a lock.
+  void note_conflict(ConflictReason reason, std::uint32_t table, std::uint32_t row,
+                     mvcc::Stamp other, std::uint16_t key = 0) noexcept {
+    conflicts.add();
+    conflict = {opened, other, table, row, key, reason};
   }
 
   TransactionMark mark() const noexcept {

@@ -103,6 +103,8 @@ class Exerciser {
   void remove_range(Open& open, ModelTable& table);
   void break_rules(Open& open, ModelTable& table);
   void lock_row(Open& open, ModelTable& table);
+  /// Of a call that failed with kConflict.
+  void look_at_conflict(const Open& open, StatusCode found);
   void do_update(Open& open, ModelTable& table, const SeenRow& seen,
                  const std::vector<std::size_t>& named, const ModelRow& row, Outcomes otherwise,
                  const std::function<Result<RowId>()>& call, const char* what);
@@ -110,9 +112,9 @@ class Exerciser {
   // exerciser_reads.cc
   void read(Open& open, ModelTable& table);
   void find(Open& open, ModelTable& table);
+  Result<Row> get_prepared(Open& open, KeyId key, std::span<const Value> values);
   void visit_rows(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);
-  Result<Row> get_prepared(Open& open, KeyId key, std::span<const Value> values);
   void scan(Open& open, ModelTable& table);
   void compare_all(Open& open, ModelTable& table);
   void read_row(const ModelTable& table, const SeenRow& expected, const Row& found);
@@ -154,11 +156,11 @@ class Exerciser {
   void change_schema(Open& open, ModelTable& table);
   void change_schema_alone();
   void make_table(bool refers);
+  /// Two tables by one call, the second of which may refer to the first.
+  void make_two_tables();
   void drop_table(ModelTable& table);
   void rename(ModelTable& table);
   void add_column(ModelTable& table);
-  /// Two tables by one call, the second of which may refer to the first.
-  void make_two_tables();
   void drop_column(ModelTable& table);
   void change_type(ModelTable& table);
   void add_key(ModelTable& table, bool expects_busy);

@@ -83,6 +83,7 @@ void Exerciser::insert(Open& open, ModelTable& table) {
   if (open.model->is_read_only()) expected = StatusCode::kReadOnly;
   const Result<RowId> id = open.real->insert(table.id, values);
   expect_code(expected, id.status(), "insert into " + table.schema.name);
+  look_at_conflict(open, id.code());
   if (id.ok() && expected.ok()) settle_numbers(open, table, {{*id}});
 }
 
@@ -144,6 +145,20 @@ void Exerciser::insert_rows(Open& open, ModelTable& table) {
 // changing
 
 // `otherwise`: outcomes that come before the row is examined.
+void Exerciser::look_at_conflict(const Open& open, StatusCode found) {
+  if (found != StatusCode::kConflict) return;
+  calls_.add(Call::kConflict);
+  const std::optional<Conflict> met = open.real->conflict();
+  if (!met) return;  // the conflict was with a foreign key
+  expect(!met->message.empty() && met->other != open.real->id(), "conflict: with itself");
+  const auto same = [&](const Open& other) {
+    return other.real->is_open() && other.real->id() == met->other;
+  };
+  expect(met->other == TransactionId() ||
+             std::any_of(open_.begin(), open_.end(), [&](const auto& o) { return same(*o); }),
+         "conflict: with a transaction that is not open");
+}
+
 void Exerciser::do_update(Open& open, ModelTable& table, const SeenRow& seen,
                           const std::vector<std::size_t>& named, const ModelRow& row,
                           Outcomes otherwise, const std::function<Result<RowId>()>& call,
@@ -163,6 +178,7 @@ void Exerciser::do_update(Open& open, ModelTable& table, const SeenRow& seen,
   }
   const Result<RowId> id = call();
   expect_code(expected, id.status(), std::string(what) + " of " + table.schema.name);
+  look_at_conflict(open, id.code());
   if (id.ok() && expected.ok()) settle(open, *id, what);
 }
 
