@@ -17,7 +17,6 @@
 
 using namespace flugs;
 using namespace flugs::query;
-
 namespace {
 constexpr int kProducts = 100, kCustomers = 50, kStock = 1'000'000, kThreads = 4;
 
@@ -70,9 +69,10 @@ Result<Shop> open(const std::string& path) {
   lines.column("quantity", Type::kInt64, {.not_null = true});
   lines.primary_key({"order_id", "number"}, {.ordered = true});
   lines.foreign_key("of_order", {"order_id"}, "orders", ReferenceAction::kCascade);
-  FLUGS_ASSIGN(TypedTable<Product> product_table, database.ensure_table<Product>(products));
-  FLUGS_ASSIGN(TypedTable<Order> order_table, database.ensure_table<Order>(orders));
-  FLUGS_ASSIGN(TypedTable<Line> line_table, database.ensure_table<Line>(lines));
+  FLUGS_TRY(database.ensure_tables({products, orders, lines}));  // all of them, or none
+  FLUGS_ASSIGN(TypedTable<Product> product_table, database.table<Product>("products"));
+  FLUGS_ASSIGN(TypedTable<Order> order_table, database.table<Order>("orders"));
+  FLUGS_ASSIGN(TypedTable<Line> line_table, database.table<Line>("lines"));
   Shop shop{std::move(database), product_table, order_table, line_table};
   FLUGS_ASSIGN(shop.by_customer, order_table.table().key("by_customer"));
   FLUGS_TRY(shop.database.run([&](Transaction& t) -> Status {
