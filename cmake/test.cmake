@@ -1,16 +1,24 @@
 # How tests are compiled. A third of the time goes into Catch2's header, which is compiled once, and
 # most of the rest into optimising what runs once.
 function(flugs_test_settings target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "")
   target_link_libraries(${target} PRIVATE flugs_test_support)
   flugs_settings(${target})
   target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+  # Sanitizers are there for the library: what tests do themselves is compiled as quickly as can be,
+  # unless they do much of it.
+  if(FLUGS_SANITIZE STREQUAL "address" AND NOT arg_OPTIMISED)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+    # Clang minds names of other sources that are compiled together; GCC minds those of one source.
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>
     # From a precompiled header GCC 12 warns of what it does not when it reads the text.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
 endfunction()
 
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [REBUILT pool_test ...])
+#            [REBUILT pool_test ...] [OPTIMISED])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
@@ -19,16 +27,20 @@ endfunction()
 # (test/support/temporary_database.h), as "<name>_rebuilt/<source>". Tests run in parallel, so each
 # takes its pools from test/support, which gives every one a path of its own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
   if(NOT arg_SOURCES)
     return()
   endif()
   set(target flugs_${name}_test)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_USES})
-  flugs_test_settings(${target})
+  if(arg_OPTIMISED AND FLUGS_SANITIZE STREQUAL "address")
+    flugs_test_settings(${target} OPTIMISED)  # so the header's flags are others
+  else()
+    flugs_test_settings(${target})
+    target_precompile_headers(${target} REUSE_FROM flugs_test_header)
+  endif()
   flugs_together(${target} 12)
-  target_precompile_headers(${target} REUSE_FROM flugs_test_header)
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
   foreach(label IN LISTS arg_LABELS)

@@ -55,7 +55,7 @@ class TemporaryDatabase {
   TemporaryDatabase() : TemporaryDatabase([](OpenOptions&) {}) {}
   /// `change(options)` may change what small_options gives.
   template <typename Change>
-  explicit TemporaryDatabase(Change&& change) : options(small_options(path_.string())) {
+  explicit TemporaryDatabase(Change&& change) : path_(), options(small_options(path_.string())) {
     change(options);
     database_.emplace(must(Database::open(options)));
   }
