@@ -15,10 +15,12 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/ids.h
   ${PROJECT_SOURCE_DIR}/include/flugs/index_place.h
   ${PROJECT_SOURCE_DIR}/include/flugs/merge.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/open_options.h
   ${PROJECT_SOURCE_DIR}/include/flugs/opening_estimate.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_check.h
   ${PROJECT_SOURCE_DIR}/include/flugs/pool_description.h
   ${PROJECT_SOURCE_DIR}/include/flugs/prepared.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/progress.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query.h
   ${PROJECT_SOURCE_DIR}/include/flugs/query_result.h
   ${PROJECT_SOURCE_DIR}/include/flugs/reads.h
@@ -32,6 +34,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/table.h
   ${PROJECT_SOURCE_DIR}/include/flugs/transaction.h
   ${PROJECT_SOURCE_DIR}/include/flugs/try.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/tuning.h
   ${PROJECT_SOURCE_DIR}/include/flugs/typed_table.h
   ${PROJECT_SOURCE_DIR}/include/flugs/value.h
   ${PROJECT_SOURCE_DIR}/include/flugs/version.h

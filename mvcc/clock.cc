@@ -28,7 +28,7 @@ bool has_invariant_counter() noexcept {
 
 Status unusable(const std::string& why) {
   return Status(StatusCode::kInvalidArgument,
-                "OpenOptions::clock: the processors' time-stamp counters cannot be used: " + why);
+                "Tuning::clock: the processors' time-stamp counters cannot be used: " + why);
 }
 
 }  // namespace

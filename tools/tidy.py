@@ -101,8 +101,8 @@ MAY_INCLUDE = {
 DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
-PUBLIC_WORDS = {"condition", "status", "ids", "index_place", "schema", "value", "function_ref",
-                "recovery_report"}
+PUBLIC_WORDS = {"condition", "status", "ids", "index_place", "progress", "schema", "value",
+                "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"

@@ -14,10 +14,10 @@ struct ScmModel {
   ScmCache cache = ScmCache::kTask;
 
   void put_into(OpenOptions& options) const noexcept {
-    options.scm_read_ns = read_ns;
-    options.scm_write_ns = write_ns;
-    options.scm_lines_in_flight = lines_in_flight;
-    options.scm_cache = cache;
+    options.tuning.scm_read_ns = read_ns;
+    options.tuning.scm_write_ns = write_ns;
+    options.tuning.scm_lines_in_flight = lines_in_flight;
+    options.tuning.scm_cache = cache;
   }
 };
 

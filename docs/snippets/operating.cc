@@ -152,7 +152,7 @@ Status opening(const char* path) {
   options.path = path;
   options.max_bytes = 256 * kMiB;    // it never grows beyond this
   options.segment_bytes = 8 * kMiB;  // a small pool grows in small steps
-  options.grow_ahead_bytes = 8 * kMiB;
+  options.tuning.grow_ahead_bytes = 8 * kMiB;
   // --8<-- [end:options]
   FLUGS_TRY(estimate(options));
   // --8<-- [start:ready]

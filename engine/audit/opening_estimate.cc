@@ -93,8 +93,8 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     if (!finding.status.ok() && finding.part != "pool header") return finding.status;
   pmem::Pool& pool = **image;
   OpeningEstimate estimate;
-  estimate.threads = options.recovery_threads != 0
-                         ? options.recovery_threads
+  estimate.threads = options.tuning.recovery_threads != 0
+                         ? options.tuning.recovery_threads
                          : std::max(1u, std::thread::hardware_concurrency());
   estimate.pool_bytes = pool.allocator().space().allocated_bytes;
   if (Status s = engine::check_root(pool); !s.ok()) return s;

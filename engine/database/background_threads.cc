@@ -33,9 +33,10 @@ std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots&
     pool_.allocator().tell_growth([this](std::uint64_t bytes) {
       events_->post({.kind = EventKind::kPoolGrown, .text = "the pool has grown", .bytes = bytes});
     });
-  merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, *events_, options_.merge_niceness);
+  merger_ =
+      std::make_unique<Merger>(pool_, slots, ddl_mutex, *events_, options_.tuning.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
-  if (is_in_pool(index_place) && options_.hint_interval.count() != 0)
+  if (is_in_pool(index_place) && options_.tuning.hint_interval.count() != 0)
     start_keeping_hints(catalog, ddl_mutex, tables);
   start_sweeping(tables);
   start_warming(tables);
@@ -60,7 +61,7 @@ void BackgroundThreads::take_in(Table& table) {
 
 void BackgroundThreads::start_keeping_hints(Catalog& catalog, Mutex& ddl_mutex,
                                             std::span<const std::unique_ptr<Table>> tables) {
-  hint_keeper_ = std::make_unique<HintKeeper>(catalog, pool_, options_.hint_interval);
+  hint_keeper_ = std::make_unique<HintKeeper>(catalog, pool_, options_.tuning.hint_interval);
   if (!hint_keeper_->is_running()) hint_keeper_.reset();
   const std::lock_guard guard(ddl_mutex);
   for (const auto& table : tables) set_hint_tail_max(table->columns(), hint_tail_max());
@@ -72,7 +73,7 @@ void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> t
     if (table->row_sweep().unswept_rows() != 0 || has_much_to_check(table->data()) ||
         table->index_build().is_deferred())
       unswept.push_back(table.get());
-  if (!options_.sweeps_in_background || unswept.empty()) return;
+  if (!options_.tuning.sweeps_in_background || unswept.empty()) return;
   for (Table* table : unswept)
     table->index_build().set_builds_later(true);  // the sweeper's thread reads it, too
   sweeper_ = std::make_unique<Sweeper>(unswept, *events_);
@@ -82,7 +83,7 @@ void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> t
 
 void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> tables) {
   constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // a thread costs more
-  std::uint64_t bytes_max = options_.warm_bytes_max;
+  std::uint64_t bytes_max = options_.tuning.warm_bytes_max;
   const pmem::Warming warming = pool_.medium().facts().warming;
   if (warming == pmem::Warming::kQuarterOfMemory)
     bytes_max = std::min(bytes_max, memory_bytes_of_machine() / 4);

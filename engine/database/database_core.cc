@@ -37,8 +37,8 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
       key_changes_(catalog_, transactions_),
       opening_(next_opening()),
       threads_(*pool_, options_) {
-  options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
-  if (options_.clock == CommitClock::kProcessors) slots().use_processor_clock();
+  options_.tuning.clock = clock_in_use(options.tuning.clock, std::thread::hardware_concurrency());
+  if (options_.tuning.clock == CommitClock::kProcessors) slots().use_processor_clock();
 }
 
 CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) {
@@ -202,7 +202,7 @@ Statistics DatabaseCore::statistics() const {
   statistics.scm_lines_read_in_sequence = reads.sequential_lines;
   transactions_.report(statistics);
   statistics.index_place = index_place();
-  statistics.clock = options_.clock;
+  statistics.clock = options_.tuning.clock;
   threads_.report(statistics);
   const std::lock_guard guard(catalog_.ddl_mutex());
   for (const auto& table : catalog_.all()) {

@@ -37,7 +37,7 @@ namespace flugs::engine {
 /// Thread-safety: any thread, except opening and closing.
 class DatabaseCore final {
  public:
-  /// The clock that OpenOptions::clock means in a process that may run on this many processors.
+  /// The clock that Tuning::clock means in a process that may run on this many processors.
   static CommitClock clock_in_use(CommitClock wanted, unsigned processors);
   static Result<std::unique_ptr<DatabaseCore>> open(const OpenOptions& options);
   /// Opens a database on a pool that is already open (tests and crash images: a plain buffer).

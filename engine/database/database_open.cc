@@ -35,15 +35,15 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
                                                             options.slots_max, mvcc::kSlotsMax));
   constexpr std::uint32_t kNicenessMax = 19;
-  if (options.merge_niceness > kNicenessMax)
+  if (options.tuning.merge_niceness > kNicenessMax)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("merge_niceness is {}, allowed are 0 to {}", options.merge_niceness,
-                              kNicenessMax));
+                  fmt::format("merge_niceness is {}, allowed are 0 to {}",
+                              options.tuning.merge_niceness, kNicenessMax));
   constexpr std::chrono::milliseconds kHintIntervalMax = std::chrono::hours(24);
-  if (options.hint_interval.count() < 0 || options.hint_interval > kHintIntervalMax)
+  if (options.tuning.hint_interval.count() < 0 || options.tuning.hint_interval > kHintIntervalMax)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("hint_interval is {} ms, allowed are 0 to {}",
-                              options.hint_interval.count(), kHintIntervalMax.count()));
+                              options.tuning.hint_interval.count(), kHintIntervalMax.count()));
   if (static_cast<std::uint64_t>(options.index_place) > kLastIndexPlace)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("index_place is {}, allowed are 0 to {}",
@@ -51,17 +51,18 @@ Status check_options(const OpenOptions& options) {
   if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
     return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
                                                             static_cast<unsigned>(options.ready)));
-  if (options.clock > CommitClock::kAutomatic)
-    return Status(StatusCode::kInvalidArgument, fmt::format("clock is {}, allowed are 0 to 2",
-                                                            static_cast<unsigned>(options.clock)));
-  if (options.scm_read_ns != 0 && !pmem::kSeesScmReads)
+  if (options.tuning.clock > CommitClock::kAutomatic)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("clock is {}, allowed are 0 to 2",
+                              static_cast<unsigned>(options.tuning.clock)));
+  if (options.tuning.scm_read_ns != 0 && !pmem::kSeesScmReads)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("scm_read_ns is {}, but this build of flugs cannot charge reads: use "
                               "one with FLUGS_SCM (cmake --preset scm, build/scm/tools/flugs)",
-                              options.scm_read_ns));
-  if (options.scm_lines_in_flight == 0)
+                              options.tuning.scm_read_ns));
+  if (options.tuning.scm_lines_in_flight == 0)
     return Status(StatusCode::kInvalidArgument, "scm_lines_in_flight is 0, it must be 1 or more");
-  if (options.clock == CommitClock::kProcessors)
+  if (options.tuning.clock == CommitClock::kProcessors)
     if (Status s = mvcc::Clock::check_processors(); !s.ok()) return s;
   return MergeRecord::check(options.merge_policy);
 }
@@ -71,19 +72,19 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.path = options.path;
   pool.max_bytes = options.max_bytes;
   pool.segment_bytes = options.segment_bytes;
-  pool.grow_ahead_bytes = options.grow_ahead_bytes;
-  pool.latency = {.read_ns = options.scm_read_ns,
-                  .write_ns = options.scm_write_ns,
-                  .lines_in_flight = options.scm_lines_in_flight,
-                  .keeps_lines = options.scm_cache == ScmCache::kProcessor};
+  pool.grow_ahead_bytes = options.tuning.grow_ahead_bytes;
+  pool.latency = {.read_ns = options.tuning.scm_read_ns,
+                  .write_ns = options.tuning.scm_write_ns,
+                  .lines_in_flight = options.tuning.scm_lines_in_flight,
+                  .keeps_lines = options.tuning.scm_cache == ScmCache::kProcessor};
   return pool;
 }
 
 // A read-only database does no work that only writers need.
 OpenOptions as_opened(OpenOptions options) {
   if (options.mode != OpenMode::kReadOnly) return options;
-  options.grow_ahead_bytes = 0;
-  options.hint_interval = std::chrono::milliseconds(0);
+  options.tuning.grow_ahead_bytes = 0;
+  options.tuning.hint_interval = std::chrono::milliseconds(0);
   options.merge_policy = {};
   options.merge_policy.automatic = false;
   return options;
@@ -138,7 +139,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
     progress = [&options](std::string_view phase, std::uint64_t done, std::uint64_t total) {
       options.progress({phase, done, total});
     };
-  recovery::Phases phases(core->report_, options.recovery_threads, progress);
+  recovery::Phases phases(core->report_, options.tuning.recovery_threads, progress);
   if (Status s = check_root(*core->pool_); !s.ok()) return s;
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
   const bool is_new = core->root().magic == 0;

@@ -154,7 +154,7 @@ Status Opening::begin_rebuild() {
     if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;
     const DeferredIndexes unbuilt = table->index_build().find_indexes();
     if (!budget_.takes(unbuilt))
-      table->index_build().defer(unbuilt, options_.recovery_threads, slots(),
+      table->index_build().defer(unbuilt, options_.tuning.recovery_threads, slots(),
                                  catalog_.is_closing());
   }
   return {};
@@ -171,7 +171,7 @@ Result<std::uint64_t> Opening::rebuild_dictionary_indexes() {
   Result<std::uint64_t> rebuilt =
       recovery::rebuild_dictionaries(dictionaries, pool_, "dictionary indexes", phases_, report_);
   if (!rebuilt.ok() || !has_hints()) return rebuilt;
-  const bool has_keeper = options_.hint_interval.count() != 0 || budget_.is_empty();
+  const bool has_keeper = options_.tuning.hint_interval.count() != 0 || budget_.is_empty();
   if (has_keeper && !budget_.takes_hints(*rebuilt)) return rebuilt;
   Status s = recovery::enter_hints(dictionaries, pool_, "dictionary indexes", phases_);
   if (!s.ok()) return s;

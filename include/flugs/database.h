@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "flugs/events.h"
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/index_place.h"
 #include "flugs/merge.h"
 #include "flugs/prepared.h"
+#include "flugs/open_options.h"
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
 #include "flugs/schema.h"
@@ -31,124 +31,6 @@ namespace flugs {
 namespace engine {
 struct DatabaseAccess;
 }  // namespace engine
-
-/// Progress of a long operation, in steps of unlike length. `total` is 0 while it is unknown, and
-/// may grow; `done` never decreases within a phase.
-struct Progress {
-  std::string_view phase;  ///< "dictionary indexes" or "key indexes" of RecoveryReport, or "check"
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;
-};
-
-enum class OpenMode : std::uint8_t {
-  kOpen,    ///< the pool must exist
-  kCreate,  ///< the pool must not exist
-  kOpenOrCreate,
-  kReadOnly,  ///< the pool must exist, and no process may have it open for writing. The file stays
-              ///< as it is: what recovery writes stays in this process. Many processes may read a
-              ///< pool at once. A file or a file system that must not be written to is enough
-};
-
-/// When Database::open returns. Reads, writes and commits are right from then on in both cases.
-enum class Ready : std::uint8_t {
-  kFirstAnswer,  ///< as soon as the database can answer queries. A thread then makes the indexes
-                 ///< in DRAM; with IndexPlace::kPool these are the indexes of ordered keys. No call
-                 ///< waits for them: until an ordered index is made, `rows` looks at each row of
-                 ///< the table outside of main. With kDram, until the index of a unique key is
-                 ///< made, looking a key up or storing a new key value searches the cells of these
-                 ///< rows, some milliseconds for a million. The thread makes first what is asked
-                 ///< for first (docs/decisions/0020). It also finds the rows that died before this
-                 ///< opening, and frees them
-  kIndexesBuilt,  ///< when no work is left to do
-};
-
-/// The source of the commits' time-stamps. The pool does not record it; each opening may choose
-/// another (docs/decisions/0024-commit-clock.md).
-enum class CommitClock : std::uint8_t {
-  kCounter,     ///< a word in DRAM that every commit writes and every begin reads
-  kProcessors,  ///< the processors' time-stamp counters: threads share nothing, for machines with
-                ///< many cores. Refused where the kernel does not use them as its own clock.
-                ///< Transaction::snapshot and commit_timestamp are then not consecutive. Two
-                ///< transactions that commit at the same moment and have written nothing in common
-                ///< may get the same time-stamp
-  kAutomatic,   ///< kProcessors where the process may run on kProcessorsForClock processors or more
-                ///< and the counters are not refused; else kCounter
-};
-/// With this many processors or more, commits wait mainly for the one word that all of them write
-/// (docs/scaling.md).
-inline constexpr unsigned kProcessorsForClock = 32;
-
-/// Which lines of emulated SCM a thread reads at the speed of its caches.
-enum class ScmCache : std::uint8_t {
-  kTask,       ///< lines that its transaction, query, or task of recovery or a merge has touched
-  kProcessor,  ///< lines that it has touched, in a direct-mapped cache of 2^18 lines, 16 MB
-};
-
-struct OpenOptions {
-  /// A regular file, created with mode 0600; no symbolic link is followed. No zero byte.
-  std::string path = {};
-  OpenMode mode = OpenMode::kOpenOrCreate;
-  /// A new database in memory of this process, which ends with it. Needs no path, and takes memory
-  /// as it is written. For tests and caches: nothing survives.
-  bool in_memory = false;
-  /// Largest size that the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has
-  /// this length and is sparse: the pool takes space as it needs it.
-  std::uint64_t max_bytes = std::uint64_t{64} << 30;
-  /// Step in which the pool grows, bytes, a multiple of 4096; fixed at creation. Chunks of tables
-  /// that this opener creates have about a 16th of it, 4 MB at most. Make it smaller for a pool of
-  /// less than 1 GB.
-  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Free space that a background thread keeps allocated and touched ahead of the writers, bytes;
-  /// 0: no such thread.
-  std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
-  /// Where all tables keep their indexes. Fixed at creation: an existing pool keeps its mode, and
-  /// Statistics::index_place tells it.
-  IndexPlace index_place = kDefaultIndexPlace;
-  /// With IndexPlace::kPool: how often a thread makes the index entries of new dictionary values
-  /// durable, milliseconds, up to a day. 0: no such thread; transactions that commit new values do
-  /// it now and then.
-  std::chrono::milliseconds hint_interval{10};
-  Ready ready = Ready::kFirstAnswer;
-  /// Whether a thread does what Ready::kFirstAnswer leaves for later. Without it, calls do that
-  /// work when they need it: the first one that writes to a table or looks a key up makes the
-  /// indexes; rows that died are found before their space is used again, and before a merge.
-  bool sweeps_in_background = true;
-  /// How much of the pool a thread enters into the process's page tables right after opening,
-  /// bytes: indexes first, then dictionaries, rows of the delta from the newest on, main, and long
-  /// strings. 0: no such thread, and the first reader of a page waits for it. On medium `file` the
-  /// page may come from the disk, so the limit there is at most a quarter of the machine's memory.
-  std::uint64_t warm_bytes_max = std::uint64_t{8} << 30;
-  /// Transactions that can be open at one time, including read-only ones, 1 to 4000. May differ
-  /// from one opening to the next.
-  std::uint32_t slots_max = 128;
-  CommitClock clock = CommitClock::kAutomatic;
-  /// The policy of each table for merges without a call, until set_merge_policy gives it another.
-  MergePolicy merge_policy = {};
-  /// How much the thread that merges by policy gives way to others, 0 to 19, as in nice(1): with 10
-  /// it gets a tenth of the time of a busy thread, and all of an idle processor. The threads that
-  /// it starts for a merge (MergePolicy::threads) do the same.
-  std::uint32_t merge_niceness = 0;
-  /// Threads that rebuild indexes at opening; 0: one per processor.
-  std::uint32_t recovery_threads = 0;
-  /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. The
-  /// model assumes 90 for DRAM, so smaller values for reads change nothing. Only a build of flugs
-  /// with FLUGS_SCM (preset "scm") charges reads; any other build refuses scm_read_ns. The model is
-  /// docs/decisions/0028-scm-reads.md.
-  std::uint32_t scm_read_ns = 0;
-  std::uint32_t scm_write_ns = 0;
-  ScmCache scm_cache = ScmCache::kTask;
-  /// When a thread reads or flushes lines one after the other, each line but the first ones costs
-  /// the latency divided by this number, since a processor fetches that many at a time. 1: each
-  /// costs all of it.
-  std::uint32_t scm_lines_in_flight = 8;
-  /// Called now and then while opening, from any thread, one call at a time. Must not throw.
-  std::function<void(const Progress&)> progress = {};
-  /// Called for what happens in the background: merges by policy, growth of the pool, readers that
-  /// merges wait for, and failures. One call at a time, in a thread that exists only for it. It may
-  /// call the database, but must not close it, and must not throw. If it takes long, events are
-  /// lost (from 1024 waiting ones on). Closing waits for the events so far.
-  std::function<void(const Event&)> on_event = {};
-};
 
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
@@ -167,7 +49,7 @@ struct Statistics {
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;  ///< bytes handed to flush, before rounding to lines
   /// Lines of the pool that tasks touched for the first time, in a build that charges reads of SCM
-  /// (OpenOptions::scm_read_ns); else 0. The first counter has those charged with scm_read_ns, and
+  /// (Tuning::scm_read_ns); else 0. The first counter has those charged with scm_read_ns, and
   /// the second one those charged with a part of it.
   std::uint64_t scm_lines_read = 0;
   std::uint64_t scm_lines_read_in_sequence = 0;
@@ -191,7 +73,7 @@ struct Statistics {
   std::uint64_t index_entries_left = 0;
   std::uint64_t index_entries_built = 0;
   double index_build_ms = 0;
-  /// Bytes of the pool entered into page tables after opening (OpenOptions::warm_bytes_max), bytes
+  /// Bytes of the pool entered into page tables after opening (Tuning::warm_bytes_max), bytes
   /// still to come, and the time spent so far.
   std::uint64_t warmed_bytes = 0;
   std::uint64_t warm_bytes_left = 0;

@@ -17,7 +17,7 @@ OpenOptions at(const TemporaryPath& path) {
   options.path = path.string();
   options.max_bytes = std::uint64_t{64} << 20;
   options.segment_bytes = std::uint64_t{1} << 20;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   return options;
 }
 

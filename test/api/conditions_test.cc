@@ -164,7 +164,8 @@ TEST_CASE("a scan by an expression ends a transaction that must end", "[api]") {
 
 TEST_CASE("writes by condition come before indexes are made", "[api]") {
   Items items;
-  items.database.options.sweeps_in_background = false;  // indexes are made when they are needed
+  items.database.options.tuning.sweeps_in_background =
+      false;  // indexes are made when they are needed
   items.database.reopen();
   Transaction t = must(items.database->begin());
   CHECK(t.update_where(items.table, col("id") == 1, {{"name", query::constant("item 2")}}).code() ==

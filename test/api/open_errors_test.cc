@@ -92,23 +92,23 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.slots_max = 0; });
   refuse([](OpenOptions& o) { o.index_place = static_cast<IndexPlace>(2); });
   refuse([](OpenOptions& o) { o.slots_max = 4001; });
-  refuse([](OpenOptions& o) { o.clock = static_cast<CommitClock>(3); });
+  refuse([](OpenOptions& o) { o.tuning.clock = static_cast<CommitClock>(3); });
   refuse([](OpenOptions& o) { o.max_bytes = 1000; });
   refuse([](OpenOptions& o) { o.max_bytes = std::uint64_t{1} << 60; });
   refuse([](OpenOptions& o) { o.segment_bytes = 0; });
   refuse([](OpenOptions& o) { o.segment_bytes = 5000; });
-  refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds(-1); });
-  refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds::max(); });
-  refuse([](OpenOptions& o) { o.scm_lines_in_flight = 0; });
+  refuse([](OpenOptions& o) { o.tuning.hint_interval = std::chrono::milliseconds(-1); });
+  refuse([](OpenOptions& o) { o.tuning.hint_interval = std::chrono::milliseconds::max(); });
+  refuse([](OpenOptions& o) { o.tuning.scm_lines_in_flight = 0; });
 }
 
 TEST_CASE("a build without checked reads refuses scm_read_ns, and names the build that has them",
           "[api]") {
   const TemporaryPath path;
   OpenOptions options = options_at(path);
-  options.scm_write_ns = 100;
+  options.tuning.scm_write_ns = 100;
   CHECK(Database::open(options).ok());
-  options.scm_read_ns = 200;
+  options.tuning.scm_read_ns = 200;
   const Result<Database> database = Database::open(options);
   if (pmem::kSeesScmReads) {
     CHECK(database.ok());

@@ -55,7 +55,7 @@ TEST_CASE("an estimate counts the work of opening", "[api]") {
   CHECK(estimate.ordered_entries == 0);
   CHECK(estimate.rows_swept + estimate.rows_unswept <= positions);
   CHECK((estimate.hint_bytes != 0) == (mode == IndexPlace::kPool));
-  database.options.sweeps_in_background = false;
+  database.options.tuning.sweeps_in_background = false;
   database.reopen();
   const RecoveryReport& report = database->recovery_report();
   CHECK(estimate.dictionary_entries == report.dictionary_entries);

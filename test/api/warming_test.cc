@@ -51,7 +51,7 @@ TEST_CASE("after opening pages are entered into page tables, up to a budget", "[
   TemporaryDatabase database([](OpenOptions& o) {
     o.max_bytes = std::uint64_t{256} << 20;
     o.segment_bytes = std::uint64_t{1} << 20;  // pages of 4 KB
-    o.grow_ahead_bytes = 0;
+    o.tuning.grow_ahead_bytes = 0;
   });
   load(*database);
   CHECK(database->statistics().warmed_bytes == 0);  // a new pool
@@ -65,12 +65,12 @@ TEST_CASE("after opening pages are entered into page tables, up to a budget", "[
   CHECK(all.warmed_bytes <= used);
   CHECK(mapped_bytes(database.options.path) > used - used / 8);
 
-  database.options.warm_bytes_max = used / 4;
+  database.options.tuning.warm_bytes_max = used / 4;
   database.reopen();
   CHECK(when_warmed(*database).warmed_bytes == used / 4);
 
-  database.options.warm_bytes_max = 0;
-  database.options.sweeps_in_background = false;
+  database.options.tuning.warm_bytes_max = 0;
+  database.options.tuning.sweeps_in_background = false;
   database.reopen();
   CHECK(when_warmed(*database).warmed_bytes == 0);
   CHECK(mapped_bytes(database.options.path) < used / 2);

@@ -132,7 +132,7 @@ TEST_CASE("a pool may be opened with one clock and then with the other", "[scali
   for (const CommitClock clock :
        {CommitClock::kProcessors, CommitClock::kCounter, CommitClock::kProcessors}) {
     database.close();
-    database.options.clock = clock;
+    database.options.tuning.clock = clock;
     database.reopen();
     {
       const Transaction reader = must(database->begin(AccessMode::kReadOnly));
@@ -176,7 +176,7 @@ TEST_CASE("the default clock follows the number of processors", "[api]") {
   CHECK(in_use(CommitClock::kProcessors, 1) == CommitClock::kProcessors);
   TemporaryDatabase database;
   database.close();
-  database.options.clock = CommitClock::kAutomatic;
+  database.options.tuning.clock = CommitClock::kAutomatic;
   database.reopen();
   CHECK(database->statistics().clock ==
         in_use(CommitClock::kAutomatic, std::thread::hardware_concurrency()));

@@ -60,10 +60,10 @@ long faults_of_opening(const OpenOptions& options) {
 OpenOptions quiet_options(const TemporaryPath& path) {
   OpenOptions options = small_options(path.string());
   options.index_place = IndexPlace::kPool;
-  options.hint_interval = std::chrono::milliseconds(0);
-  options.recovery_threads = 1;
-  options.sweeps_in_background = false;
-  options.warm_bytes_max = 0;
+  options.tuning.hint_interval = std::chrono::milliseconds(0);
+  options.tuning.recovery_threads = 1;
+  options.tuning.sweeps_in_background = false;
+  options.tuning.warm_bytes_max = 0;
   return options;
 }
 

@@ -67,7 +67,8 @@ TEST_CASE("the same values from many threads get one ValueID each", "[engine][co
 }
 
 TEST_CASE("rows, cell widths and the pool grow under writers and readers", "[engine]") {
-  TemporaryDatabase database([](OpenOptions& o) { o.grow_ahead_bytes = std::uint64_t{8} << 20; });
+  TemporaryDatabase database(
+      [](OpenOptions& o) { o.tuning.grow_ahead_bytes = std::uint64_t{8} << 20; });
   const TableId table = must(database->create_table(rows_schema("rows")));
   Complaint complaint;
   constexpr std::int64_t kRows = 12000;

@@ -41,7 +41,7 @@ struct Cloakroom {
   }
   /// A thread makes the indexes; or, if held back, none does until the test says so.
   void reopen(bool is_held_back) {
-    database.options.sweeps_in_background = !is_held_back;
+    database.options.tuning.sweeps_in_background = !is_held_back;
     database.reopen();
     if (is_held_back) database->table(table)->index_build().set_builds_later(true);
     steps.store(0);

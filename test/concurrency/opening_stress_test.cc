@@ -24,7 +24,7 @@ struct ManyTables {
   MemoryDatabase database{std::size_t{64} << 20};
 
   ManyTables() {
-    database.options.recovery_threads = 4;
+    database.options.tuning.recovery_threads = 4;
     for (int i = 0; i < kTables; ++i) {
       TableSchema schema(name_of(i));
       schema.column("id", Type::kInt64).column("text", Type::kString).column("n", Type::kInt32);

@@ -155,9 +155,9 @@ TEST_CASE("the policy given at opening is that of every table", "[engine]") {
   ledger.check(5000);
   must(ledger.database->set_merge_policy(other, {}));
   CHECK(ledger.status().state == MergeState::kOff);
-  ledger.database.options.merge_niceness = 20;
+  ledger.database.options.tuning.merge_niceness = 20;
   CHECK(ledger.database.try_reopen().code() == StatusCode::kInvalidArgument);
-  ledger.database.options.merge_niceness = 5;
+  ledger.database.options.tuning.merge_niceness = 5;
   ledger.database.reopen();
   CHECK(ledger.is_nice_thread_there(5));
   ledger.database.options.merge_policy.dead_percent = 0;

@@ -54,7 +54,7 @@ TEST_CASE("opening reports its counts", "[engine][recovery]") {
   CHECK(shop.database->report().created);
   // No thread makes hints durable meanwhile, and neither does the writer, because they are few:
   // opening examines them.
-  shop.database.options.hint_interval = std::chrono::milliseconds(0);
+  shop.database.options.tuning.hint_interval = std::chrono::milliseconds(0);
   shop.database.reopen();
   shop.insert(2000, 2050);
   Transaction t = shop.begin();

@@ -74,7 +74,7 @@ class Signal {
 OpenOptions threads_at(const std::string& path) {
   OpenOptions options = small_options(path);
   options.segment_bytes = std::uint64_t{1} << 20;
-  options.grow_ahead_bytes = std::uint64_t{1} << 20;
+  options.tuning.grow_ahead_bytes = std::uint64_t{1} << 20;
   return options;
 }
 

@@ -32,7 +32,7 @@ OpenOptions device_options(const std::string& path) {
   options.max_bytes = kDeviceBytes;
   options.segment_bytes = std::uint64_t{1} << 20;
   options.slots_max = 2;
-  options.hint_interval = std::chrono::milliseconds(0);  // one thread: each step is judged
+  options.tuning.hint_interval = std::chrono::milliseconds(0);  // one thread: each step is judged
   return options;
 }
 

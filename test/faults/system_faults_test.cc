@@ -71,14 +71,14 @@ bool may_go_unnoticed(const Fault& fault) { return fault.call == SystemCall::kTh
 OpenOptions options_at(const std::string& path) {
   OpenOptions options = small_options(path);
   options.segment_bytes = std::uint64_t{1} << 20;
-  options.grow_ahead_bytes = std::uint64_t{1} << 20;
+  options.tuning.grow_ahead_bytes = std::uint64_t{1} << 20;
   return options;
 }
 
 /// Opens while the n-th call fails; returns whether one did.
 bool open_with_fault(const Fault& fault, OpenOptions options, std::uint64_t n, std::int64_t rows) {
   // The thread that grows ahead may get its failure after opening has returned.
-  if (fault.call == SystemCall::kAllocate) options.grow_ahead_bytes = 0;
+  if (fault.call == SystemCall::kAllocate) options.tuning.grow_ahead_bytes = 0;
   fail_system_call(fault.call, n, fault.error);
   Result<Database> database = Database::open(options);
   let_system_calls_work();
@@ -132,7 +132,7 @@ TEST_CASE("the medium is full, or fails, whenever the pool grows", "[faults]") {
     for (const std::uint64_t grow_ahead : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
       const TemporaryPath path;
       OpenOptions options = options_at(path.string());
-      options.grow_ahead_bytes = grow_ahead;
+      options.tuning.grow_ahead_bytes = grow_ahead;
       std::int64_t rows = 0;
       bool failed = false;
       {
@@ -197,7 +197,7 @@ TEST_CASE("after a failed msync the process ends, and what was acknowledged is t
   for (std::uint64_t n = 1; n < 12; ++n) {
     const TemporaryPath path("/var/tmp");
     OpenOptions options = options_at(path.string());
-    options.grow_ahead_bytes = 0;
+    options.tuning.grow_ahead_bytes = 0;
     {
       Database database = must(Database::open(options));
       if (database.statistics().medium != "file") return;  // /var/tmp is memory here

@@ -24,8 +24,8 @@ constexpr std::uint32_t kThreads = 3;
 OpenOptions many_threads_at(const std::string& path, IndexPlace index_place, Ready ready) {
   OpenOptions options = small_options(path);
   options.segment_bytes = std::uint64_t{1} << 20;  // small chunks: there is work for many
-  options.grow_ahead_bytes = std::uint64_t{1} << 20;
-  options.recovery_threads = kThreads;
+  options.tuning.grow_ahead_bytes = std::uint64_t{1} << 20;
+  options.tuning.recovery_threads = kThreads;
   options.index_place = index_place;
   options.ready = ready;
   return options;

@@ -155,7 +155,7 @@ Status make_golden_pool(const std::string& path) {
   options.mode = OpenMode::kCreate;
   options.max_bytes = std::uint64_t{8} << 20;
   options.segment_bytes = std::uint64_t{64} << 10;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   options.slots_max = 4;
   options.index_place = IndexPlace::kPool;
   Result<Database> database = Database::open(options);

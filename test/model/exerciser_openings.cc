@@ -53,17 +53,18 @@ OpenOptions Exerciser::draw_options() {
   options.segment_bytes = world_.segment_bytes;
   options.index_place = world_.index_place;
   options.ready = random_.chance(50) ? Ready::kFirstAnswer : Ready::kIndexesBuilt;
-  options.recovery_threads = static_cast<std::uint32_t>(1 + random_.below(2));
-  options.sweeps_in_background = !world_.crashes && random_.chance(60);
-  options.hint_interval = std::chrono::milliseconds(world_.crashes || random_.chance(30) ? 0 : 10);
-  options.warm_bytes_max = random_.chance(80) ? 0 : std::uint64_t{1} << 30;
+  options.tuning.recovery_threads = static_cast<std::uint32_t>(1 + random_.below(2));
+  options.tuning.sweeps_in_background = !world_.crashes && random_.chance(60);
+  options.tuning.hint_interval =
+      std::chrono::milliseconds(world_.crashes || random_.chance(30) ? 0 : 10);
+  options.tuning.warm_bytes_max = random_.chance(80) ? 0 : std::uint64_t{1} << 30;
   return options;
 }
 
 void Exerciser::open_database(const char* what) {
   const OpenOptions options = draw_options();
   calls_.add(Call::kOpen);
-  if (!options.sweeps_in_background) calls_.add(Call::kOpenUnswept);
+  if (!options.tuning.sweeps_in_background) calls_.add(Call::kOpenUnswept);
   calls_.add(options.ready == Ready::kFirstAnswer ? Call::kOpenFirstAnswer
                                                   : Call::kOpenIndexesBuilt);
   Result<Database> opened = Database::open(options);

@@ -93,13 +93,13 @@ class ScmAccounts {
           options.max_bytes = kPoolBytes;
           options.segment_bytes = std::uint64_t{1} << 20;
           options.index_place = mode;
-          options.hint_interval = std::chrono::milliseconds(0);
-          options.sweeps_in_background = false;
-          options.warm_bytes_max = 0;
-          options.recovery_threads = 1;
+          options.tuning.hint_interval = std::chrono::milliseconds(0);
+          options.tuning.sweeps_in_background = false;
+          options.tuning.warm_bytes_max = 0;
+          options.tuning.recovery_threads = 1;
           options.ready = Ready::kIndexesBuilt;
-          options.scm_cache = cache;
-          options.scm_read_ns = read_ns;
+          options.tuning.scm_cache = cache;
+          options.tuning.scm_read_ns = read_ns;
         }) {
     TableSchema schema("accounts");
     schema.column("id", Type::kInt64).column("city", Type::kString).column("amount", Type::kInt32);

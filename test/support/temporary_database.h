@@ -29,11 +29,11 @@ inline OpenOptions small_options(const std::string& path) {
   options.path = path;
   options.max_bytes = std::uint64_t{256} << 20;
   options.segment_bytes = std::uint64_t{4} << 20;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   options.slots_max = 16;
-  options.recovery_threads = 2;
+  options.tuning.recovery_threads = 2;
   options.index_place = test_index_place();
-  options.clock = CommitClock::kCounter;  // consecutive time-stamps on any machine
+  options.tuning.clock = CommitClock::kCounter;  // consecutive time-stamps on any machine
   return options;
 }
 
@@ -83,13 +83,13 @@ class MemoryDatabase {
  public:
   explicit MemoryDatabase(std::size_t bytes = std::size_t{16} << 20,
                           IndexPlace index_place = test_index_place(),
-                          std::chrono::milliseconds hint_interval = OpenOptions().hint_interval)
+                          std::chrono::milliseconds hint_interval = Tuning().hint_interval)
       : buffer_(bytes) {
     pmem::PoolOptions pool;
     pool.segment_bytes = std::uint64_t{1} << 20;
     options = small_options("(memory)");
     options.index_place = index_place;
-    options.hint_interval = hint_interval;
+    options.tuning.hint_interval = hint_interval;
     options.segment_bytes = pool.segment_bytes;
     core_ = must(engine::DatabaseCore::open(
         must(pmem::Pool::create_in_memory(buffer_.span(), pool)), true, options));

@@ -27,7 +27,7 @@ struct Damaged {
 
   explicit Damaged(IndexPlace mode)
       : database(std::size_t{48} << 20, mode, std::chrono::milliseconds(0)) {
-    database.options.sweeps_in_background = false;
+    database.options.tuning.sweeps_in_background = false;
     TableSchema schema("t");
     schema.column("wide", Type::kInt64).dictionary();
     schema.column("narrow", Type::kInt32).dictionary();

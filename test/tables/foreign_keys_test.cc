@@ -446,7 +446,7 @@ TEST_CASE("writes undone to a savepoint block no other transaction", "[engine]")
 
 TEST_CASE("foreign keys make the indexes that opening has left", "[engine]") {
   MemoryDatabase database(std::size_t{96} << 20);
-  database.options.sweeps_in_background = false;
+  database.options.tuning.sweeps_in_background = false;
   const TableId parent = must(database->create_table(parents()));
   const TableId child = must(database->create_table(children(Action::kCascade)));
   constexpr std::int64_t kRows = 20'000;  // more than opening indexes itself

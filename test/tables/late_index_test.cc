@@ -43,7 +43,7 @@ struct LateTable {
 
   explicit LateTable(bool is_keyed, IndexPlace mode = IndexPlace::kDram)
       : database(std::size_t{96} << 20, mode) {
-    database.options.sweeps_in_background = false;
+    database.options.tuning.sweeps_in_background = false;
     table = must(database->create_table(late_schema(is_keyed)));
     insert(0, kRows);
   }

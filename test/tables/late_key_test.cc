@@ -27,7 +27,7 @@ struct Hotel {
   KeyId by_room;
 
   explicit Hotel(bool holds_directly = false) : database(kHotelBytes, IndexPlace::kDram) {
-    database.options.sweeps_in_background = false;
+    database.options.tuning.sweeps_in_background = false;
     TableSchema schema("guests");
     schema.column("number", Type::kInt64).column("name", Type::kString);
     schema.column("house", Type::kInt32).column("room", Type::kInt32);

@@ -27,7 +27,7 @@ struct Crowd {
   TableId table;
 
   Crowd() {
-    database.options.sweeps_in_background = false;
+    database.options.tuning.sweeps_in_background = false;
     TableSchema schema("crowd");
     schema.column("id", Type::kInt64).column("count", Type::kInt64).direct().primary_key({"id"});
     table = must(database->create_table(schema));
@@ -92,7 +92,7 @@ TEST_CASE("opening leaves more rows unswept when there are many tables", "[engin
   constexpr int kOthers = 63;
   constexpr std::int64_t kRows = 3000;  // of each; less than opening sweeps of a single table
   MemoryDatabase database{std::size_t{64} << 20, IndexPlace::kPool};
-  database.options.sweeps_in_background = false;
+  database.options.tuning.sweeps_in_background = false;
   const auto add_table = [&](int number) {
     TableSchema schema(fmt::format("t{}", number));
     schema.column("id", Type::kInt64).direct().primary_key({"id"});

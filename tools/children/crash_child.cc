@@ -46,7 +46,7 @@ class CrashChild {
     if (plan.merge_interval_ms != 0)
       options.merge_policy = policy_of({.is_auto = true, .interval_ms = plan.merge_interval_ms});
     if (plan.segment_bytes != 0)
-      options.segment_bytes = options.grow_ahead_bytes = plan.segment_bytes;
+      options.segment_bytes = options.tuning.grow_ahead_bytes = plan.segment_bytes;
     Result<Database> database = Database::open(options);
     if (!database.ok()) return could_not_run(database.status());
     publish_opening(*database);

@@ -164,7 +164,7 @@ OpenOptions random_open_options(const std::string& pool, std::uint32_t users, In
   options.path = pool;
   options.max_bytes = kPoolBytesMax;
   options.segment_bytes = std::uint64_t{4} << 20;
-  options.grow_ahead_bytes = std::uint64_t{4} << 20;
+  options.tuning.grow_ahead_bytes = std::uint64_t{4} << 20;
   options.slots_max = users + 2;
   options.index_place = mode;
   return options;

@@ -83,7 +83,7 @@ void add_estimate(CLI::App& app, Action& action) {
   add_pool_argument(*command, options->open.path);
   add_ready_option(*command, options->ready);
   command
-      ->add_option("--threads", options->open.recovery_threads,
+      ->add_option("--threads", options->open.tuning.recovery_threads,
                    "Threads that rebuild; 0: one per processor")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();

@@ -275,9 +275,9 @@ class TatpCommand {
     }
     OpenOptions open =
         tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.scm);
-    open.merge_niceness = options_.merge.niceness;
+    open.tuning.merge_niceness = options_.merge.niceness;
     open.index_place = options_.index_place;
-    open.clock = options_.clock;
+    open.tuning.clock = options_.clock;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);

@@ -39,7 +39,7 @@ Result<Database> open_to_look(const std::string& path) {
   OpenOptions options;
   options.path = path;
   options.mode = OpenMode::kOpen;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   Result<Database> database = Database::open(options);
   if (database.code() != StatusCode::kReadOnly) return database;
   options.mode = OpenMode::kReadOnly;

@@ -33,7 +33,7 @@ OpenOptions open_options(const bench::RestartPlan& plan, OpenMode mode) {
   OpenOptions options;
   options.path = plan.pool_path;
   options.mode = mode;
-  options.recovery_threads = plan.recovery_threads;
+  options.tuning.recovery_threads = plan.recovery_threads;
   options.index_place = plan.index_place;
   options.ready = plan.ready;
   plan.scm.put_into(options);

@@ -22,15 +22,15 @@ using engine::DatabaseCore;
 
 OpenOptions options_of_opener(const std::string& path, bench::Random& random) {
   OpenOptions options;
-  options.clock = CommitClock::kCounter;  // the same on every machine
+  options.tuning.clock = CommitClock::kCounter;  // the same on every machine
   options.path = path;
   options.mode = OpenMode::kOpen;
   options.segment_bytes = std::uint64_t{64} << 10;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   options.slots_max = 8;
-  options.recovery_threads = 1;
+  options.tuning.recovery_threads = 1;
   // Mostly without the thread that keeps hints, so that an input does the same when it is repeated.
-  options.hint_interval = std::chrono::milliseconds(random.below(8) == 0 ? 1 : 0);
+  options.tuning.hint_interval = std::chrono::milliseconds(random.below(8) == 0 ? 1 : 0);
   return options;
 }
 

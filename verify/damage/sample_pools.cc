@@ -295,13 +295,14 @@ std::string name_of(const Kind& kind, IndexPlace mode) {
 OpenOptions options_for(const Kind& kind, IndexPlace mode) {
   OpenOptions options;
   options.index_place = mode;
-  options.hint_interval = std::chrono::milliseconds(0);  // no thread whose progress could differ
-  options.clock = CommitClock::kCounter;                 // the same on every machine
+  options.tuning.hint_interval =
+      std::chrono::milliseconds(0);              // no thread whose progress could differ
+  options.tuning.clock = CommitClock::kCounter;  // the same on every machine
   options.path = "(memory)";
   options.segment_bytes = kSegmentBytes;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   options.slots_max = kind.slots;
-  options.recovery_threads = 1;
+  options.tuning.recovery_threads = 1;
   return options;
 }
 

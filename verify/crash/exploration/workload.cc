@@ -26,9 +26,9 @@ class WorkloadRun {
   WorkloadRun(CrashWorkload& workload, const WorkloadLimits& limits)
       : workload_(workload), buffer_(limits.pool_bytes) {
     options_.segment_bytes = kSegmentBytes;
-    options_.grow_ahead_bytes = 0;
+    options_.tuning.grow_ahead_bytes = 0;
     options_.slots_max = limits.slots;
-    options_.recovery_threads = 1;
+    options_.tuning.recovery_threads = 1;
   }
   WorkloadRun(const WorkloadRun&) = delete;
   WorkloadRun& operator=(const WorkloadRun&) = delete;

@@ -23,13 +23,13 @@ constexpr std::uint32_t kStepsBeforeIndexesMax = 3;
 
 OpenOptions open_options(std::uint32_t slots) {
   OpenOptions options;
-  options.clock = CommitClock::kCounter;  // the same on every machine
+  options.tuning.clock = CommitClock::kCounter;  // the same on every machine
   options.segment_bytes = std::uint64_t{16} << 10;
-  options.grow_ahead_bytes = 0;
+  options.tuning.grow_ahead_bytes = 0;
   options.slots_max = slots;
-  options.recovery_threads = 1;
-  options.hint_interval = std::chrono::milliseconds(0);
-  options.sweeps_in_background = false;
+  options.tuning.recovery_threads = 1;
+  options.tuning.hint_interval = std::chrono::milliseconds(0);
+  options.tuning.sweeps_in_background = false;
   return options;
 }
 

@@ -96,11 +96,11 @@ OpenOptions history_open_options(const HistoryPlan& plan) {
   options.path = plan.pool_path;
   options.max_bytes = std::uint64_t{16} << 30;
   options.segment_bytes = std::uint64_t{4} << 20;
-  options.grow_ahead_bytes = std::uint64_t{4} << 20;
+  options.tuning.grow_ahead_bytes = std::uint64_t{4} << 20;
   // A session with stale snapshots needs two slots; the breaker of rules needs one per user.
   options.slots_max = plan.users * (plan.sessions * 2 + 1) + 4;
   options.index_place = plan.index_place;
-  options.clock = plan.clock;
+  options.tuning.clock = plan.clock;
   return options;
 }
 
