@@ -52,7 +52,6 @@ GroupBySink::Local::Local(const GroupBySink& sink)
 GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
                          const std::vector<Aggregate>& aggregates, ExplainPtr explain)
     : context_(context), binder_(context.texts, input), explain_(std::move(explain)) {
-  if (keys.size() > 64) fail(StatusCode::kInvalidArgument, "group by: more than 64 keys");
   for (const Item& item : keys) {
     Key key{binder_.bind(item.expr(), true), nullptr};
     if (key.expr->form == Form::kText) key.pool = std::make_shared<TextPool>(key.expr->type.type);
@@ -143,7 +142,7 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
   for (std::size_t i = 0; i < rows; ++i) {
     if (values.nulls[i] == 0) continue;
     to[i] = 0;
-    words.nulls[i] |= std::uint64_t{1} << key;
+    words.note_null(key, i);
   }
 }
 
@@ -184,7 +183,7 @@ void GroupBySink::find_groups(const Batch& batch, Local& local) const {
     if (codes.nulls == nullptr)
       return table.find_codes(codes.codes(), batch.rows, local.group_of.data());
   }
-  std::fill_n(local.words.nulls.begin(), batch.rows, 0);
+  local.words.clear_nulls(batch.rows);
   for (std::size_t k = 0; k < keys_.size(); ++k)
     put_key(k, local.evaluator.evaluate(*keys_[k].expr, batch), batch.rows, local.words);
   table.find(local.words, batch.rows, local.group_of.data());
@@ -293,7 +292,7 @@ ColumnView GroupBySink::emit_key(std::size_t key, const Groups& groups, std::siz
     return groups.table.key_row(static_cast<std::uint32_t>(first + i));
   };
   for (std::size_t i = 0; i < count; ++i) {
-    nulls[i] = row(i)[keys_.size()] >> key & 1;
+    nulls[i] = groups.table.is_null(static_cast<std::uint32_t>(first + i), key) ? 1 : 0;
     any_null |= nulls[i] != 0;
   }
   if (schema_[key].domain)

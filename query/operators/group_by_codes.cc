@@ -148,12 +148,12 @@ void GroupBySink::hand_over_codes(Local& local) const {
   const std::size_t stride = aggregates_.size();
   for (std::size_t first = 0; first < found.size(); first += kBatchRows) {
     const std::size_t n = std::min(kBatchRows, found.size() - first);
-    std::fill_n(local.words.nulls.begin(), n, 0);
+    local.words.clear_nulls(n);
     for (std::size_t k = 0; k < keys_.size(); ++k)
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint64_t code = codes.code(found[first + i], k);
         const bool is_null = codes.key(k).column->entry_is_null(code);
-        local.words.nulls[i] |= std::uint64_t{is_null} << k;
+        local.words.note_null(k, i, is_null);
         local.words.keys[k][i] =
             is_null ? 0 : key_word(keys_[k], codes.segment(), codes.key(k), code);
       }

@@ -9,8 +9,9 @@
 namespace flugs::query {
 
 GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
-    : key_count_(key_count), scratch_(key_count + 1) {
-  FLUGS_CHECK(key_count <= 64);  // a row's NULLs are bits of one word
+    : key_count_(key_count),
+      row_words_(key_count + KeyWords::null_words(key_count)),
+      scratch_(row_words_) {
   FLUGS_CHECK(ranges.empty() || ranges.size() == key_count);
   std::uint64_t combinations = ranges.empty() ? kArrayMax + 1 : 1;
   for (const std::uint32_t range : ranges)  // one more for NULL
@@ -23,16 +24,19 @@ GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
 std::uint64_t GroupTable::hash_of(const std::uint64_t* row) const noexcept {
   std::uint64_t hash = row[key_count_];
   for (std::size_t k = 0; k < key_count_; ++k) hash = mix64(hash * 0x9e3779b97f4a7c15u + row[k]);
+  for (std::size_t w = key_count_ + 1; w < row_words_; ++w)
+    hash = mix64(hash * 0x9e3779b97f4a7c15u + row[w]);
   return hash;
 }
 
 void GroupTable::copy_key(const KeyWords& words, std::size_t i) {
   for (std::size_t k = 0; k < key_count_; ++k) scratch_[k] = words.keys[k][i];
-  scratch_[key_count_] = words.nulls[i];
+  for (std::size_t w = key_count_; w < row_words_; ++w)
+    scratch_[w] = words.nulls[w - key_count_][i];
 }
 
 void GroupTable::find(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
-  FLUGS_CHECK(words.keys.size() == key_count_ && rows <= words.nulls.size());
+  FLUGS_CHECK(words.keys.size() == key_count_ && rows <= words.nulls[0].size());
   if (key_count_ == 0) {
     if (rows != 0 && hashes_.empty()) add(scratch_.data(), hash_of(scratch_.data()));
     std::fill_n(groups, rows, 0u);
@@ -47,7 +51,7 @@ void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uin
   for (std::size_t i = 0; i < rows; ++i) {
     std::uint64_t index = 0;
     for (std::size_t k = 0; k < key_count_; ++k) {
-      const bool null = (words.nulls[i] >> k & 1) != 0;
+      const bool null = words.is_null(k, i);
       FLUGS_DCHECK(null || words.keys[k][i] < ranges_[k]);
       index = index * (std::uint64_t{ranges_[k]} + 1) + (null ? ranges_[k] : words.keys[k][i]);
     }
@@ -96,16 +100,16 @@ std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash)
       slot = {tag, add(row, hash)};
       return slot.group;
     }
-    if (slot.tag == tag && std::equal(row, row + key_count_ + 1, key_row(slot.group)))
+    if (slot.tag == tag && std::equal(row, row + row_words_, key_row(slot.group)))
       return slot.group;
   }
 }
 
 std::uint32_t GroupTable::add(const std::uint64_t* row, std::uint64_t hash) {
   if (hashes_.size() == kNoGroup) fail(StatusCode::kOutOfMemory, "group by: 2^32 groups");
-  rows_.insert(rows_.end(), row, row + key_count_ + 1);
+  rows_.insert(rows_.end(), row, row + row_words_);
   hashes_.push_back(hash);
-  FLUGS_DCHECK(rows_.size() == hashes_.size() * (key_count_ + 1));
+  FLUGS_DCHECK(rows_.size() == hashes_.size() * row_words_);
   return static_cast<std::uint32_t>(hashes_.size() - 1);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,13 +11,31 @@ namespace flugs::query {
 
 inline constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
 
-/// The keys of a batch: a word per key and row (a payload, a double's bits or a code), and a word
-/// per row with a bit for each key that is NULL. The word of a NULL key is 0.
+/// The keys of a batch: a word per key and row (a payload, a double's bits or a code), and for each
+/// 64 keys a word per row with a bit for each key that is NULL. The word of a NULL key is 0.
 struct KeyWords {
+  /// Words for the NULLs of a row.
+  static constexpr std::size_t null_words(std::size_t key_count) noexcept {
+    return key_count / 64 + (key_count % 64 != 0 || key_count == 0 ? 1 : 0);
+  }
+
   explicit KeyWords(std::size_t key_count)
-      : keys(key_count, std::vector<std::uint64_t>(kBatchRows)), nulls(kBatchRows) {}
+      : keys(key_count, std::vector<std::uint64_t>(kBatchRows)),
+        nulls(null_words(key_count), std::vector<std::uint64_t>(kBatchRows)) {}
+
+  /// No key of the first rows is NULL.
+  void clear_nulls(std::size_t rows) {
+    for (std::vector<std::uint64_t>& words : nulls) std::fill_n(words.begin(), rows, 0);
+  }
+  void note_null(std::size_t key, std::size_t row, bool is_null = true) noexcept {
+    nulls[key / 64][row] |= std::uint64_t{is_null} << key % 64;
+  }
+  bool is_null(std::size_t key, std::size_t row) const noexcept {
+    return (nulls[key / 64][row] >> key % 64 & 1) != 0;
+  }
+
   std::vector<std::vector<std::uint64_t>> keys;
-  std::vector<std::uint64_t> nulls;
+  std::vector<std::vector<std::uint64_t>> nulls;
 };
 
 /// Numbers distinct keys from 0 on, in the order in which they come.
@@ -34,10 +53,13 @@ class GroupTable {
   /// The number of one key row of another table.
   std::uint32_t find(const std::uint64_t* key_row, std::uint64_t hash);
 
-  /// Words of the keys, then the word of NULL bits.
+  /// Words of the keys, then the words of NULL bits.
   const std::uint64_t* key_row(std::uint32_t group) const noexcept {
     FLUGS_DCHECK(group < size());
-    return rows_.data() + std::size_t{group} * (key_count_ + 1);
+    return rows_.data() + std::size_t{group} * row_words_;
+  }
+  bool is_null(std::uint32_t group, std::size_t key) const noexcept {
+    return (key_row(group)[key_count_ + key / 64] >> key % 64 & 1) != 0;
   }
   std::uint64_t hash(std::uint32_t group) const noexcept {
     FLUGS_DCHECK(group < size());
@@ -65,6 +87,7 @@ class GroupTable {
   void grow();
 
   std::size_t key_count_;
+  std::size_t row_words_;
   std::vector<std::uint32_t> ranges_;
   std::vector<std::uint32_t> array_;
   std::vector<Slot> slots_;

@@ -81,7 +81,6 @@ TEST_CASE("the checks of batches and held rows fire", "[query]") {
 
 TEST_CASE("the checks of groups fire", "[query]") {
   using namespace query;
-  FLUGS_CHECK_FIRES("key_count <= 64", GroupTable(65, {}));
   FLUGS_CHECK_FIRES("ranges.size() == key_count", GroupTable(2, {3}));
   GroupTable table(1, {});
   const std::uint32_t code = 3;

@@ -139,6 +139,49 @@ TEST_CASE("a query that was moved from is refused") {
   table.refuses(one().join(query, {{"i", "i"}}), "moved from");      // NOLINT
 }
 
+TEST_CASE("distinct and group_by take any number of columns, NULL or not") {
+  constexpr int kColumns = 130;
+  test::TemporaryDatabase database;
+  TableSchema schema("wide");
+  std::vector<Item> names;
+  for (int i = 0; i < kColumns; ++i) {
+    const std::string name = "c" + std::to_string(i);
+    schema.column(name, i % 3 == 0 ? Type::kBool : i % 3 == 1 ? Type::kInt32 : Type::kString);
+    names.emplace_back(name);
+  }
+  const TableId table = must(database->create_table(schema));
+  for (int round = 0; round < 2; ++round) {
+    Transaction t = must(database->begin());
+    // Rows of zeros. In the words of the keys NULL is 0 as well: only its bit differs.
+    for (const int null : {-1, -1, 0, 63, 63, 64, 65, 127, 128, 129, 129}) {
+      std::vector<Value> row;
+      for (int i = 0; i < kColumns; ++i)
+        row.push_back(i == null    ? Value::null()
+                      : i % 3 == 0 ? Value::boolean(false)
+                      : i % 3 == 1 ? Value::int32(0)
+                                   : Value::string(""));
+      must(t.insert(table, row));
+    }
+    must(t.commit());
+    for (const std::uint32_t threads : {1U, 3U}) {
+      const Transaction reader = must(database->begin(AccessMode::kReadOnly));
+      const Query wide = Query::table("wide");
+      CHECK(must(wide.distinct().run(reader, {.threads = threads})).row_count() == 8);
+      const QueryResult counts = must(wide.group_by(names, {count().as("n")})
+                                          .group_by({"n"}, {count().as("groups")})
+                                          .order_by({"n"})
+                                          .run(reader, {.threads = threads}));
+      const std::int64_t times = round + 1;
+      REQUIRE(counts.row_count() == 2);
+      CHECK(must(counts.get<std::int64_t>(0, "n")) == times);
+      CHECK(must(counts.get<std::int64_t>(0, "groups")) == 5);
+      CHECK(must(counts.get<std::int64_t>(1, "n")) == 2 * times);
+      CHECK(must(counts.get<std::int64_t>(1, "groups")) == 3);
+    }
+    must(database->merge(table, {.scope = MergeScope::kEverything}));
+  }
+}
+
 TEST_CASE("a condition with more than 64 comparisons and combinations is refused, not walked") {
   OneTable table;
   const auto refuses = [&](const Condition& condition, const char* text) {
