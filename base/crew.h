@@ -23,6 +23,8 @@ namespace flugs {
 class Crew {
  public:
   using Work = FunctionRef<void(std::uint32_t worker)>;
+  /// Largest number of threads that an option may ask for.
+  static constexpr std::uint32_t kWorkersMax = 1024;
 
   Crew() noexcept = default;
   Crew(const Crew&) = delete;

@@ -4,15 +4,16 @@
 #include <thread>
 
 #include "base/elapsed.h"
+#include "base/long_call.h"
 #include "pmem/medium/scm_reads.h"
 
 namespace flugs::recovery {
 
-Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress,
+Phases::Phases(RecoveryReport& report, std::uint32_t threads, CallOptions caller,
                const std::atomic<bool>* stops)
     : report_(report),
       threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())),
-      progress_(std::move(progress)),
+      caller_(std::move(caller)),
       stops_(stops),
       start_(Clock::now()) {
   report_.threads = threads_;
@@ -20,6 +21,7 @@ Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction p
 
 Status Phases::run(const std::string& name, const std::function<Result<std::uint64_t>()>& work) {
   const Clock::time_point start = Clock::now();
+  if (Status s = stopped(); !s.ok()) return s;
   pmem::begin_scm_task();
   Result<std::uint64_t> items = work();
   if (!items.ok()) return std::move(items).status();
@@ -28,8 +30,9 @@ Status Phases::run(const std::string& name, const std::function<Result<std::uint
 }
 
 Status Phases::stopped() const {
-  if (stops_ == nullptr || !stops_->load(std::memory_order_relaxed)) return {};
-  return Status(StatusCode::kCancelled, "the database is being closed");
+  if (stops_ != nullptr && stops_->load(std::memory_order_relaxed))
+    return Status(StatusCode::kCancelled, "the database is being closed");
+  return caller_.stop.stop_requested() ? stopped_by_caller("opening") : Status();
 }
 
 Status Phases::run_parallel(const std::string& phase,
@@ -80,7 +83,7 @@ void Phases::begin_steps(const std::string& phase, std::size_t count) {
 
 void Phases::tell_step(const std::string& phase) {
   ++steps_done_;
-  if (progress_) progress_(phase, steps_done_, steps_);
+  if (caller_.progress) caller_.progress({phase, steps_done_, steps_});
 }
 
 void Phases::finish() { report_.total_us = microseconds_since(start_); }

@@ -6,30 +6,29 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/crew.h"
+#include "flugs/progress.h"
 #include "flugs/recovery_report.h"
 #include "flugs/status.h"
 
 namespace flugs::recovery {
-
-/// Tells the caller of open how far the opening has come; may be empty.
-using ProgressFunction =
-    std::function<void(std::string_view phase, std::uint64_t done, std::uint64_t total)>;
 
 /// Runs the phases of an opening one after the other, measures each, and writes the report.
 /// Thread-safety: one thread; the tasks of a phase run in parallel.
 /// Source: SOFORT (DaMoN 2014), section 3.3 and Figure 4.
 class Phases {
  public:
-  /// `threads` 0: one per processor. When `stops` becomes true, tasks that have not begun are
-  /// skipped; null: nothing stops them.
-  Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress,
+  /// `threads` 0: one per processor. When the caller asks to stop, or `stops` becomes true (null:
+  /// it does not exist), tasks and phases that have not begun are skipped.
+  Phases(RecoveryReport& report, std::uint32_t threads, CallOptions caller,
          const std::atomic<bool>* stops = nullptr);
 
   std::uint32_t threads() const noexcept { return threads_; }
+
+  /// Fails with kCancelled if the work must stop.
+  Status stopped() const;
 
   /// Runs `work` as phase `name`; `work` returns how many items it went through.
   Status run(const std::string& name, const std::function<Result<std::uint64_t>()>& work);
@@ -47,16 +46,15 @@ class Phases {
 
  private:
   using Clock = std::chrono::steady_clock;
-  Status stopped() const;
   void begin_steps(const std::string& phase, std::size_t count);
   void tell_step(const std::string& phase);
 
   RecoveryReport& report_;
   std::uint32_t threads_;
-  ProgressFunction progress_;
+  CallOptions caller_;
   const std::atomic<bool>* stops_;
   Clock::time_point start_;
-  std::mutex mutex_;  // protects the first failure, the steps below, and calls of progress_; a leaf
+  std::mutex mutex_;  // protects the first failure, the steps below, and calls of progress; a leaf
   std::string step_phase_;
   std::uint64_t steps_done_ = 0;  // tasks of that phase
   std::uint64_t steps_ = 0;

@@ -132,11 +132,11 @@ Status enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::
     columns::DictionaryHints* const hints = dictionary->hints();
     if (hints == nullptr || !hints->has_left()) continue;
     entries += hints->count_unproven();
-    tasks.emplace_back([hints, &pool] {
+    tasks.emplace_back([hints, &pool, &phases] {
       pmem::Persister persister(pool.medium());
-      while (hints->enter_left(persister)) {
-      }
-      return Status();
+      Status s;
+      while (s.ok() && hints->enter_left(persister)) s = phases.stopped();
+      return s;
     });
   }
   return entries < kEntriesWorthThreads ? phases.run_in_turn(phase, tasks)

@@ -105,7 +105,8 @@ def misspelt(root):
 # ------------------------------------------------------------------ what pages say about the code
 
 OPTIONS = {"OpenOptions": "open_options.h", "Tuning": "tuning.h", "MergePolicy": "merge.h",
-           "MergeOptions": "merge.h", "RunOptions": "query.h", "RetryOptions": "retry.h"}
+           "MergeOptions": "merge.h", "RunOptions": "query.h", "CallOptions": "progress.h",
+           "RetryOptions": "retry.h"}
 FIELD = re.compile(r"^  [\w:<>(), *&]+?\s(\w+)(?:\{[^;]*\})?(?: = [^;]*)?;", re.MULTILINE)
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query", "include")
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <stop_token>
 #include <string>
 
 #include "shop.h"
@@ -142,6 +143,15 @@ Status operating(Database& database) {
   // --8<-- [start:verify]
   FLUGS_TRY(database.check());  // fails with kBusy if a transaction is open
   // --8<-- [end:verify]
+  // --8<-- [start:progress]
+  std::stop_source source;  // any thread may call source.request_stop()
+  FLUGS_TRY(database.check({.progress =
+                                [](const Progress& p) {
+                                  std::cout << p.phase << ": " << p.done
+                                            << " of " << p.total << '\n';
+                                },
+                            .stop = source.get_token()}));
+  // --8<-- [end:progress]
   return {};
 }
 

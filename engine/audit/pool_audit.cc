@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/long_call.h"
 #include "columns/index/hash_index_builder.h"
 #include "pmem/space/extent_allocator.h"
 #include "tables/catalog/catalog.h"
@@ -62,8 +63,8 @@ void AuditReport::note(const std::string& part_name, const Status& status) {
   damage(part_name, std::string(status.message()));
 }
 
-void PoolAudit::progress(std::uint64_t done) {
-  if (progress_) progress_({"check", done, tables_.size()});
+void PoolAudit::tell(std::string_view part, std::uint64_t done, std::uint64_t total) const {
+  if (caller_.progress) caller_.progress({part, done, total});
 }
 
 void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
@@ -90,13 +91,17 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
   report_.overhead_bytes = space.overhead_bytes;
   report_.free_bytes = pool_.allocator().free_bytes();
   for (std::size_t i = 0; i < tables_.size(); ++i) {
-    progress(i);
+    if (is_stopped()) return;
+    tell("check", i, tables_.size());
     audit_dictionaries(*tables_[i]);
     audit_constants(*tables_[i]);
     audit_rows(*tables_[i]);
   }
-  for (const auto& table : tables_) audit_foreign_keys(*table);
-  progress(tables_.size());
+  for (const auto& table : tables_) {
+    if (is_stopped()) return;
+    audit_foreign_keys(*table);
+  }
+  tell("check", tables_.size(), tables_.size());
 }
 
 void PoolAudit::link_foreign_keys() {
@@ -322,7 +327,10 @@ void PoolAudit::audit_rows(Table& table) {
   audit_groups(table, part);
   std::vector<std::uint32_t> live;
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (row % kRowsPerProgress == 0 && progress_) progress_({part, row, end});
+    if (row % kRowsPerProgress == 0) {
+      if (is_stopped()) return;
+      tell(part, row, end);
+    }
     if (row == table.rows().first_row_of_chunk_with(row) && !table.rows().view(row).is_in_group())
       audit_.note(part, table.rows().check_header(row));
     if (!audit_stamps(table, row, part)) continue;
@@ -337,8 +345,10 @@ void PoolAudit::audit_rows(Table& table) {
   audit_.part(part).items = live.size();
   if (!table.references().foreign_keys().empty() || table.references().referrers() != nullptr)
     live_[&table] = live;
-  for (KeyIndex* key : table.keys())
+  for (KeyIndex* key : table.keys()) {
+    if (is_stopped()) return;
     if (key->is_unique()) audit_unique_key(table, *key, live);
+  }
   audit_index_runs(table, audit_.part(part).damages == 0);
 }
 
@@ -398,7 +408,8 @@ Result<PoolCheckReport> check_pool_in_memory(std::span<std::byte> pool) {
   auto image = pmem::PoolImage::of_buffer(pool, head);
   if (!image.ok()) return image.status();
   PoolCheckReport report;
-  PoolAudit(**image, report, {}).run(head);
+  const CallOptions caller;
+  PoolAudit(**image, report, caller).run(head);
   return report;
 }
 
@@ -411,7 +422,9 @@ Result<PoolCheckReport> check_pool(const PoolCheckOptions& options) {
   auto image = pmem::PoolImage::of_file(options.path, head);
   if (!image.ok()) return image.status();
   PoolCheckReport report;
-  engine::PoolAudit(**image, report, options.progress).run(head);
+  const CallOptions caller = {.progress = options.progress, .stop = options.stop};
+  engine::PoolAudit(**image, report, caller).run(head);
+  if (caller.stop.stop_requested()) return stopped_by_caller(options.path);
   return report;
 }
 

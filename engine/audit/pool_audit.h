@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flugs/pool_check.h"
@@ -40,10 +40,11 @@ class AuditReport {
 /// would repair is repaired in the image.
 class PoolAudit {
  public:
-  PoolAudit(pmem::Pool& pool, PoolCheckReport& report,
-            std::function<void(const Progress&)> progress)
-      : pool_(pool), report_(report), audit_(report), progress_(std::move(progress)) {}
+  /// `caller` must outlive the object.
+  PoolAudit(pmem::Pool& pool, PoolCheckReport& report, const CallOptions& caller)
+      : pool_(pool), report_(report), audit_(report), caller_(caller) {}
 
+  /// Ends early, with an incomplete report, when the caller asks to stop.
   void run(const std::vector<pmem::ImageFinding>& head);
 
  private:
@@ -60,12 +61,13 @@ class PoolAudit {
   void link_foreign_keys();
   void audit_foreign_keys(const Table& table);
   void audit_index_runs(const Table& table, bool has_whole_rows);
-  void progress(std::uint64_t done);
+  void tell(std::string_view part, std::uint64_t done, std::uint64_t total) const;
+  bool is_stopped() const noexcept { return caller_.stop.stop_requested(); }
 
   pmem::Pool& pool_;
   PoolCheckReport& report_;
   AuditReport audit_;
-  std::function<void(const Progress&)> progress_;
+  const CallOptions& caller_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::map<std::uint32_t, Table*> by_id_;
   std::map<const Table*, std::vector<std::uint32_t>>

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/names.h"
 #include "engine/database/database_core.h"
 #include "flugs/version.h"
 #include "pmem/pool/pool_format.h"
@@ -145,8 +146,8 @@ Status Database::rename_key(KeyId key, std::string_view name) {
   return is_writable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
 }
 
-Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
-  return is_writable(core_) ? core_->add_key(table, key) : Result<KeyId>(unusable(core_));
+Result<KeyId> Database::add_key(TableId table, const KeySchema& key, const CallOptions& options) {
+  return is_writable(core_) ? core_->add_key(table, key, options) : Result<KeyId>(unusable(core_));
 }
 
 Status Database::drop_key(KeyId key) {
@@ -181,8 +182,8 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name && !columns[i].dropped)
       return ColumnId(static_cast<std::uint16_t>(i));
-  return Status(StatusCode::kNotFound,
-                fmt::format("table {}: no column '{}'", found->name(), name));
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no column '{}', it has {}",
+                                                   found->name(), name, names_of(columns)));
 }
 
 Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
@@ -193,7 +194,8 @@ Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!keys[i].dropped && keys[i].name == name)
       return KeyId{table, static_cast<std::uint16_t>(i)};
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}'", found->name(), name));
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}', it has {}",
+                                                   found->name(), name, names_of(keys)));
 }
 
 std::vector<TableId> Database::tables() const {
@@ -261,8 +263,8 @@ Result<MergeStatus> Database::merge_status(TableId table) const {
   return core_->merge_status(table);
 }
 
-Status Database::check(const std::function<void(const Progress&)>& progress) {
-  return is_usable(core_) ? core_->verify(progress) : unusable(core_);
+Status Database::check(const CallOptions& options) {
+  return is_usable(core_) ? core_->verify(options) : unusable(core_);
 }
 
 const std::string& Database::path() const noexcept {

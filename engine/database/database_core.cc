@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/catalog/schema_codec.h"
@@ -130,14 +131,16 @@ Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
 Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options) {
   if (options.dead_percent < 1 || options.dead_percent > 100)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("dead_percent is {}, allowed are 1 to 100", options.dead_percent));
+                  fmt::format("MergeOptions::dead_percent is {}, allowed are 1 to 100",
+                              options.dead_percent));
   if (options.waste_percent < 1 || options.waste_percent > 100)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("waste_percent is {}, allowed are 1 to 100", options.waste_percent));
-  constexpr std::uint32_t kThreadsMax = 1024;
-  if (options.threads > kThreadsMax)
+                  fmt::format("MergeOptions::waste_percent is {}, allowed are 1 to 100",
+                              options.waste_percent));
+  if (options.threads > Crew::kWorkersMax)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("threads is {}, allowed are 0 to {}", options.threads, kThreadsMax));
+                  fmt::format("MergeOptions::threads is {}, allowed are 0 to {}", options.threads,
+                              Crew::kWorkersMax));
   Table* merged = table(id);
   if (merged == nullptr) return no_table();
   const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
@@ -147,7 +150,8 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   if (merged->is_dropped()) return no_table();
   TableMerge merge(*pool_, slots(), *merged, catalog_.ddl_mutex(), options);
   Status status = merge.run();
-  merged->merge_record().note_merge(merge.report(), status);
+  const bool is_failure = !status.ok() && status.code() != StatusCode::kCancelled;
+  merged->merge_record().note_merge(merge.report(), is_failure ? status : Status());
   if (!status.ok()) return status;
   return merge.report();
 }
@@ -230,32 +234,44 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
   return statistics_of(found->data(), found->free_rows());
 }
 
-Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
+Status DatabaseCore::verify(const CallOptions& options) {
   if (Status s = no_open_transactions("check"); !s.ok()) return s;
   const std::vector<TableId> ids = tables();
+  LongCall call(options, "check");
+  const auto stopped = [&] { return stopped_by_caller(pool_->path()); };
+  std::uint64_t all = 0;
   const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys refer to other tables
+    if (call.is_asked_to_stop()) return stopped();
     if (Table* checked = table(id); checked != nullptr) {
       if (Status s = checked->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
+      const bool refers = !checked->references().foreign_keys().empty();
+      all += std::uint64_t{refers ? 2U : 1U} * checked->rows().rows_end();
     }
   }
   catalog_.enter_left_hints();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (progress) progress({"check", i, ids.size()});
-    if (Table* checked = table(ids[i]); checked != nullptr) {
-      const std::lock_guard no_merge(checked->merge_mutex());
-      if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok())
-        return s;
-      if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
-    }
+  std::uint64_t before = 0;
+  const auto goes_on = [&](std::uint32_t rows) { return call.goes_on(before + rows, all); };
+  if (!goes_on(0)) return stopped();
+  for (const TableId id : ids) {
+    Table* checked = table(id);
+    if (checked == nullptr) continue;
+    const std::lock_guard no_merge(checked->merge_mutex());
+    if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok()) return s;
+    if (Status s = TableAudit(checked->data()).run(now, goes_on); !s.ok()) return s;
+    before += checked->rows().rows_end();
   }
   // Foreign keys cross tables: hold a snapshot, so that no merge frees what is read.
   const Result<Transaction> reader = begin(AccessMode::kReadOnly);
   if (!reader.ok()) return reader.status();
-  for (const TableId id : ids)
-    if (const Table* checked = table(id); checked != nullptr)
-      if (Status s = checked->references().verify(now); !s.ok()) return s;
-  if (progress) progress({"check", ids.size(), ids.size()});
+  for (const TableId id : ids) {
+    const Table* checked = table(id);
+    if (checked == nullptr || checked->references().foreign_keys().empty()) continue;
+    if (!goes_on(0)) return stopped();
+    if (Status s = checked->references().verify(now); !s.ok()) return s;
+    before += checked->rows().rows_end();
+  }
+  call.tell(all, all);
   return {};
 }
 

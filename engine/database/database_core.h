@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -91,8 +90,8 @@ class DatabaseCore final {
   Status change_type(TableId id, ColumnId column, Type type) {
     return schema_changes_.change_type(id, column, type);
   }
-  Result<KeyId> add_key(TableId id, const KeySchema& wanted) {
-    return key_changes_.add_key(id, wanted);
+  Result<KeyId> add_key(TableId id, const KeySchema& wanted, const CallOptions& options = {}) {
+    return key_changes_.add_key(id, wanted, options);
   }
   Status drop_key(KeyId key) { return key_changes_.drop_key(key); }
   Status skip_numbers(TableId id, std::int64_t last);
@@ -130,7 +129,7 @@ class DatabaseCore final {
   Status finish_opening();
   Statistics statistics() const;
   Result<TableStatistics> statistics(TableId id) const;
-  Status verify(const std::function<void(const Progress&)>& progress);
+  Status verify(const CallOptions& options = {});
 
  private:
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/elapsed.h"
+#include "base/long_call.h"
 #include "engine/database/database_core.h"
 #include "engine/database/opening.h"
 #include "tables/catalog/key_kinds.h"
@@ -14,16 +15,20 @@ namespace {
 
 Status check_place(const OpenOptions& options) {
   if (options.mode > OpenMode::kReadOnly)
-    return Status(StatusCode::kInvalidArgument, fmt::format("mode is {}, allowed are 0 to 3",
-                                                            static_cast<unsigned>(options.mode)));
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("OpenOptions::mode is {}, allowed are 0 to 3",
+                              static_cast<unsigned>(options.mode)));
   if (options.in_memory && !options.path.empty())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("in_memory is set, and path is '{}': a database in memory has none",
-                              options.path));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format(
+            "OpenOptions::in_memory is set, and path is '{}': a database in memory has none",
+            options.path));
   if (options.in_memory && (options.mode == OpenMode::kOpen || options.mode == OpenMode::kReadOnly))
-    return Status(StatusCode::kInvalidArgument,
-                  "in_memory is set: a database in memory is always new, use mode kCreate or "
-                  "kOpenOrCreate");
+    return Status(
+        StatusCode::kInvalidArgument,
+        "OpenOptions::in_memory is set: a database in memory is always new, use mode kCreate or "
+        "kOpenOrCreate");
   if (!options.in_memory && options.path.empty())
     return Status(StatusCode::kInvalidArgument,
                   "OpenOptions::path is empty: name the file of the pool, or set in_memory");
@@ -31,37 +36,45 @@ Status check_place(const OpenOptions& options) {
 }
 
 Status check_options(const OpenOptions& options) {
+  if (options.tuning.recovery_threads > Crew::kWorkersMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("Tuning::recovery_threads is {}, allowed are 0 to {}",
+                              options.tuning.recovery_threads, Crew::kWorkersMax));
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
-    return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
-                                                            options.slots_max, mvcc::kSlotsMax));
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("OpenOptions::slots_max is {}, allowed are 1 to {}",
+                              options.slots_max, mvcc::kSlotsMax));
   constexpr std::uint32_t kNicenessMax = 19;
   if (options.tuning.merge_niceness > kNicenessMax)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("merge_niceness is {}, allowed are 0 to {}",
+                  fmt::format("Tuning::merge_niceness is {}, allowed are 0 to {}",
                               options.tuning.merge_niceness, kNicenessMax));
   constexpr std::chrono::milliseconds kHintIntervalMax = std::chrono::hours(24);
   if (options.tuning.hint_interval.count() < 0 || options.tuning.hint_interval > kHintIntervalMax)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("hint_interval is {} ms, allowed are 0 to {}",
+                  fmt::format("Tuning::hint_interval is {} ms, allowed are 0 to {}",
                               options.tuning.hint_interval.count(), kHintIntervalMax.count()));
   if (static_cast<std::uint64_t>(options.index_place) > kLastIndexPlace)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("index_place is {}, allowed are 0 to {}",
+                  fmt::format("OpenOptions::index_place is {}, allowed are 0 to {}",
                               static_cast<unsigned>(options.index_place), kLastIndexPlace));
   if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
-    return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
-                                                            static_cast<unsigned>(options.ready)));
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("OpenOptions::ready is {}, allowed are 0 and 1",
+                              static_cast<unsigned>(options.ready)));
   if (options.tuning.clock > CommitClock::kAutomatic)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("clock is {}, allowed are 0 to 2",
+                  fmt::format("Tuning::clock is {}, allowed are 0 to 2",
                               static_cast<unsigned>(options.tuning.clock)));
   if (options.tuning.scm_read_ns != 0 && !pmem::kSeesScmReads)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("scm_read_ns is {}, but this build of flugs cannot charge reads: use "
-                              "one with FLUGS_SCM (cmake --preset scm, build/scm/tools/flugs)",
-                              options.tuning.scm_read_ns));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("Tuning::scm_read_ns is {}, but this build of flugs cannot charge reads: use "
+                    "one with FLUGS_SCM (cmake --preset scm, build/scm/tools/flugs)",
+                    options.tuning.scm_read_ns));
   if (options.tuning.scm_lines_in_flight == 0)
-    return Status(StatusCode::kInvalidArgument, "scm_lines_in_flight is 0, it must be 1 or more");
+    return Status(StatusCode::kInvalidArgument,
+                  "Tuning::scm_lines_in_flight is 0, it must be 1 or more");
   if (options.tuning.clock == CommitClock::kProcessors)
     if (Status s = mvcc::Clock::check_processors(); !s.ok()) return s;
   return MergeRecord::check(options.merge_policy);
@@ -90,13 +103,25 @@ OpenOptions as_opened(OpenOptions options) {
   return options;
 }
 
+// Says more if the opening failed with this code.
+Result<std::unique_ptr<pmem::Pool>> with_hint(Result<std::unique_ptr<pmem::Pool>> pool,
+                                              StatusCode code, const char* hint) {
+  if (pool.code() != code) return pool;
+  return Status(code, std::string(pool.status().message()) + hint);
+}
+
 Result<std::unique_ptr<pmem::Pool>> open_pool(const OpenOptions& options, bool& created) {
   const pmem::PoolOptions wanted = pool_options(options);
   created = options.in_memory || options.mode == OpenMode::kCreate;
   if (options.in_memory) return pmem::Pool::create_in_own_memory(wanted);
   if (options.mode == OpenMode::kReadOnly) return pmem::Pool::open_to_read(wanted);
-  if (options.mode == OpenMode::kCreate) return pmem::Pool::create(wanted);
+  if (options.mode == OpenMode::kCreate)
+    return with_hint(pmem::Pool::create(wanted), StatusCode::kAlreadyExists,
+                     "; OpenMode::kOpenOrCreate opens a pool that is there");
   Result<std::unique_ptr<pmem::Pool>> pool = pmem::Pool::open(wanted);
+  if (options.mode == OpenMode::kOpen)
+    return with_hint(std::move(pool), StatusCode::kNotFound,
+                     "; OpenMode::kOpenOrCreate makes the pool");
   if (options.mode == OpenMode::kOpenOrCreate && pool.code() == StatusCode::kNotFound) {
     pool = pmem::Pool::create(wanted);
     created = pool.ok();
@@ -111,6 +136,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& give
   const OpenOptions options = as_opened(given);
   if (Status s = check_place(options); !s.ok()) return s;
   if (Status s = check_options(options); !s.ok()) return s;
+  if (options.stop.stop_requested()) return stopped_by_caller("opening " + options.path);
   const auto start = std::chrono::steady_clock::now();
   // Before there are threads: then the kernel need not wait for every processor.
   mvcc::has_membarrier();
@@ -134,12 +160,10 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   if (Status s = check_options(options); !s.ok()) return s;
   std::unique_ptr<DatabaseCore> core(new DatabaseCore(std::move(pool), options));
   core->report_.created = created;
-  recovery::ProgressFunction progress;
-  if (options.progress)
-    progress = [&options](std::string_view phase, std::uint64_t done, std::uint64_t total) {
-      options.progress({phase, done, total});
-    };
-  recovery::Phases phases(core->report_, options.tuning.recovery_threads, progress);
+  // A pool that this call has made is not left half made.
+  recovery::Phases phases(
+      core->report_, options.tuning.recovery_threads,
+      {.progress = options.progress, .stop = created ? std::stop_token() : options.stop});
   if (Status s = check_root(*core->pool_); !s.ok()) return s;
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
   const bool is_new = core->root().magic == 0;

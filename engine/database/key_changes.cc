@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "tables/table/key_build.h"
 
 namespace flugs::engine {
@@ -53,7 +54,7 @@ Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key
 }
 
 // Columns of the key are found by position: they may be renamed meanwhile.
-Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
+Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted, const CallOptions& options) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   if (wanted.dropped)
@@ -62,6 +63,10 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
   const std::lock_guard no_merge(altered->merge_mutex());
   // From here on no thread makes indexes of the table, or reads rows that opening left.
   if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
+  while (!options.stop.stop_requested() && altered->row_sweep().sweep_more()) {
+  }
+  if (options.stop.stop_requested())
+    return stopped_by_caller(fmt::format("table {}, key {}", altered->name(), wanted.name));
   if (Status s = altered->row_sweep().sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
   {
@@ -74,7 +79,7 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     if (!completed.ok()) return std::move(completed).status();
     altered->table_columns().begin_key(place, completed->keys[place]);
   }
-  Status made = make_key(*altered, place);
+  Status made = make_key(*altered, place, options);
   if (made.ok()) {
     const std::lock_guard guard(catalog_.ddl_mutex());
     KeySchema key = wanted;
@@ -97,14 +102,17 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
 
 // Writers have maintained the key since before this call. No transaction may be left that wrote
 // rows before them, or that reads from before all rows are in.
-Status KeyChanges::make_key(Table& table, std::size_t place) {
-  const auto busy = [&] {
-    return Status(StatusCode::kBusy,
-                  fmt::format("table {}, key {}: a transaction that began before it is still open",
-                              table.name(), table.keys()[place]->name()));
+Status KeyChanges::make_key(Table& table, std::size_t place, const CallOptions& options) {
+  const auto given_up = [&] {
+    const std::string key =
+        fmt::format("table {}, key {}", table.name(), table.keys()[place]->name());
+    return options.stop.stop_requested()
+               ? stopped_by_caller(key)
+               : Status(StatusCode::kBusy,
+                        key + ": a transaction that began before it is still open");
   };
   FLUGS_CHECK(table.keys()[place] != nullptr && !table.keys().can_find(place));
-  if (!transactions_.wait_for_all()) return busy();
+  if (!transactions_.wait_for_all(options.stop)) return given_up();
   KeyBuild build(table, place);
   std::uint64_t snapshot = 0;
   {
@@ -115,14 +123,15 @@ Status KeyChanges::make_key(Table& table, std::size_t place) {
     Status entered;
     {
       const Visit visiting(**context);
-      entered = build.enter_rows((*context)->visibility, catalog_.is_closing());
+      entered = build.enter_rows((*context)->visibility, catalog_.is_closing(), options);
     }
     transactions_.abort(**context);
     if (!entered.ok()) return entered;
   }
-  if (build.has_doubts() ? !transactions_.wait_for_all()
-                         : !transactions_.wait_for_snapshots(snapshot))
-    return busy();
+  if (build.has_doubts() ? !transactions_.wait_for_all(options.stop)
+                         : !transactions_.wait_for_snapshots(
+                               snapshot, TransactionManager::kPatience, options.stop))
+    return given_up();
   if (!build.has_doubts()) return {};
   const Result<TransactionContext*> context =
       transactions_.begin(AccessMode::kReadOnly, Isolation::kSnapshot);

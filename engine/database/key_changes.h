@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "engine/database/catalog.h"
+#include "flugs/progress.h"
 #include "flugs/schema.h"
 
 namespace flugs::engine {
@@ -21,12 +22,12 @@ class KeyChanges final {
   KeyChanges(Catalog& catalog, TransactionManager& transactions) noexcept
       : catalog_(catalog), transactions_(transactions) {}
 
-  Result<KeyId> add_key(TableId id, const KeySchema& wanted);
+  Result<KeyId> add_key(TableId id, const KeySchema& wanted, const CallOptions& options);
   Status drop_key(KeyId key);
 
  private:
   Result<std::size_t> place_for_key(Table& table, const KeySchema& key);
-  Status make_key(Table& table, std::size_t place);
+  Status make_key(Table& table, std::size_t place, const CallOptions& options);
   static Status check_droppable(const Table& table, std::size_t index);
   void withdraw_key(Table& table, std::size_t place);
   void release_key(Table& table);

@@ -90,8 +90,10 @@ Status Opening::load_tables() {
   for (const std::uint64_t entry : catalog_layout().tables)
     if (entry != 0) loads.push_back({entry, {}, {}});
   if (loads.size() < kTablesWorthThreads) {
-    for (Loaded& load : loads)
+    for (Loaded& load : loads) {
+      if (Status s = phases_.stopped(); !s.ok()) return s;
       if (load.status = load_table(load.offset, load.table); !load.status.ok()) break;
+    }
   } else {
     std::vector<std::function<Status()>> tasks;
     tasks.reserve(loads.size());

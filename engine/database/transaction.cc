@@ -122,8 +122,8 @@ Result<Inserted> Transaction::insert(TableId table, std::span<const ColumnValue>
   return insert_row(table, given);
 }
 
-Status Transaction::insert_rows(TableId table, std::span<const Value> values,
-                                std::span<RowId> ids) {
+Status Transaction::insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids,
+                                const CallOptions& options) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
@@ -131,8 +131,12 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
-  const engine::Visit visiting(*context_);
-  Status added = engine::RowWriter(*target, *context_).insert_rows(values, ids);
+  Status added;
+  {
+    const engine::Visit visiting(*context_);
+    added = engine::RowWriter(*target, *context_).insert_rows(values, ids, options);
+  }
+  if (added.code() == StatusCode::kCancelled && context_->ending.is_to_end()) return unusable();
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     context_->reads.add_refused_insert(*target, context_->scratch.inserted,
                                        context_->scratch.inserted_width);

@@ -228,15 +228,15 @@ Status TransactionManager::release(TransactionContext& context,
 }
 
 // Waits until no transaction is left whose snapshot is below `since`, but not for long.
-bool TransactionManager::wait_for_snapshots(std::uint64_t since,
-                                            std::chrono::milliseconds patience) noexcept {
+bool TransactionManager::wait_for_snapshots(std::uint64_t since, std::chrono::milliseconds patience,
+                                            const std::stop_token& stop) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (slots_.oldest_snapshot() < since) {
     if (wait_observer != nullptr) {  // patience is in real time
       wait_observer->on_wait();
       continue;
     }
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+    if (std::chrono::steady_clock::now() >= deadline || stop.stop_requested()) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;

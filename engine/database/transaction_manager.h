@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 #include "engine/database/reclaim_rows.h"
@@ -83,20 +86,22 @@ class TransactionManager final {
   void report(Statistics& statistics) const;
   /// In a forked child: none of them can be used any more.
   void end_in_child() noexcept;
+  static constexpr std::chrono::milliseconds kPatience{1000};
   /// Until every transaction has ended that is open now, or has a snapshot below `since`; false
-  /// when one is left after `patience`.
-  bool wait_for_all() noexcept { return wait_for_snapshots(slots_.advance()); }
-  bool wait_for_snapshots(std::uint64_t since,
-                          std::chrono::milliseconds patience = kPatience) noexcept;
+  /// when one is left after `patience`, or when the caller of the call has asked to stop.
+  bool wait_for_all(const std::stop_token& stop = {}) noexcept {
+    return wait_for_snapshots(slots_.advance(), kPatience, stop);
+  }
+  bool wait_for_snapshots(std::uint64_t since, std::chrono::milliseconds patience = kPatience,
+                          const std::stop_token& stop = {}) noexcept;
 
  private:
-  static constexpr std::chrono::milliseconds kPatience{1000};
-
   bool reads_hold(TransactionContext& context, std::uint64_t at) const;
   static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
   void undo(TransactionContext& context) noexcept;
   void clear(TransactionContext& context) noexcept;
   void leave(TransactionContext& context) noexcept;
+  std::string name_of_transaction(std::optional<std::uint32_t> slot) const;
   Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
                          RowLocks::Clock::time_point deadline);
   void end_claimed(TransactionContext& context) noexcept;

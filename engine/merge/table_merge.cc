@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/elapsed.h"
+#include "base/long_call.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/data/table_hints.h"
@@ -198,7 +199,7 @@ void TableMerge::release_if_unread() {
 }
 
 bool TableMerge::is_stopped() const noexcept {
-  return table_.is_dropped() ||
+  return table_.is_dropped() || options_.stop.stop_requested() ||
          (stop_requested_ != nullptr && stop_requested_->load(std::memory_order_relaxed));
 }
 
@@ -224,13 +225,16 @@ bool TableMerge::wait_patiently(std::uint64_t since) const {
 }
 
 Status TableMerge::too_old() const {
+  if (options_.stop.stop_requested()) return stopped_by_caller("table " + table_.name());
   if (is_stopped())
     return Status(StatusCode::kCancelled,
                   fmt::format("table {}: the table was dropped, or the database is being closed",
                               table_.name()));
   const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
   const char* const asked =
-      options_.ends_old_transactions ? "; it was asked to end, but has made no call since" : "";
+      options_.ends_old_transactions
+          ? "; it was asked to end, but has made no call since"
+          : "; end it, wait for longer (patience), or set ends_old_transactions";
   return Status(StatusCode::kBusy,
                 fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
                             "is still open: slot {}, {} time-stamps behind{}",
@@ -330,14 +334,12 @@ Status TableMerge::merge_all() {
     }
     ++done_;
     FLUGS_DCHECK(done_ <= total);
-    if (options_.progress && !options_.progress({done_, total})) {
-      report_.cancelled = done_ < total;
-      stops_.store(true, std::memory_order_relaxed);
-    }
+    if (options_.progress) options_.progress({"merge", done_, total});
   };
   table_.merge_record().set_moving(true);
   crew_.for_each(threads(), candidates_.size(), [&](std::size_t i) { merge(candidates_[i]); });
   table_.merge_record().set_moving(false);
+  if (first_failure.ok() && done_ < total && options_.stop.stop_requested()) return too_old();
   return first_failure;
 }
 

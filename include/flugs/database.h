@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -15,10 +14,10 @@
 
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
-#include "flugs/index_place.h"
 #include "flugs/merge.h"
-#include "flugs/prepared.h"
 #include "flugs/open_options.h"
+#include "flugs/prepared.h"
+#include "flugs/progress.h"
 #include "flugs/recovery_report.h"
 #include "flugs/retry.h"
 #include "flugs/schema.h"
@@ -169,8 +168,8 @@ class Database {
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly (the file may not be written: see OpenMode::kReadOnly),
-  /// kOutOfSpace, kInvalidArgument (an option, or the
-  /// processors' clocks cannot be used), kIoError.
+  /// kOutOfSpace, kInvalidArgument (an option, or the processors' clocks cannot be used), kIoError,
+  /// kCancelled (OpenOptions::stop).
   static Result<Database> open(const OpenOptions& options);
 
   Database() noexcept;
@@ -251,12 +250,14 @@ class Database {
   ///
   /// Its index is in DRAM, also with IndexPlace::kPool. After an opening it is made from the rows,
   /// or, after the next merge, kept in runs like every other key. Durable when: it returns ok; a
-  /// crash before leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the
-  /// reason; the table has 16 keys); kConstraintViolated (the key is unique and two rows have the
-  /// same values; the message names table, key and values); kBusy (a transaction that began before
-  /// is still open, see above); kTooManyTransactions; kOutOfSpace; kCorrupt. After a failure
-  /// nothing has changed.
-  Result<KeyId> add_key(TableId table, const KeySchema& key);
+  /// crash before leaves nothing of it. `options` tells how many rows are entered, and stops the
+  /// call, also while it waits; indexes that opening has left are made first. Fails with:
+  /// kNotFound;
+  /// kInvalidArgument (the key, with the reason; the table has 16 keys); kConstraintViolated (the
+  /// key is unique and two rows have the same values; the message names table, key and values);
+  /// kBusy (a transaction that began before is still open, see above); kTooManyTransactions;
+  /// kOutOfSpace; kCorrupt; kCancelled. After a failure nothing has changed.
+  Result<KeyId> add_key(TableId table, const KeySchema& key, const CallOptions& options = {});
   /// Drops a key. KeyIds of other keys stay the same; a later key may get its KeyId. Transactions
   /// go on: their next look-up by it fails with kInvalidArgument. Serializable transactions that
   /// have read by it get kConflict at commit, unless they only found single rows. The call waits up
@@ -424,7 +425,7 @@ class Database {
   /// Durable when: it returns ok; a crash before leaves each chunk as it was or merged.
   /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is already being merged or dropped;
   /// or a transaction that began earlier was still open after `patience`: nothing was merged);
-  /// kOutOfSpace (chunks merged by then stay merged).
+  /// kOutOfSpace and kCancelled (chunks merged by then stay merged).
   /// Source: SOFORT (DaMoN 2014), section 2.
   Result<MergeReport> merge(TableId table, const MergeOptions& options = {});
 
@@ -456,8 +457,8 @@ class Database {
   /// and every key index against the rows. (Opening already checks that every extent has one
   /// owner.) Takes long. No thread may write meanwhile.
   /// Fails with: kCorrupt, whose message says what is wrong and where; kBusy (transactions are
-  /// open).
-  Status check(const std::function<void(const Progress&)>& progress = {});
+  /// open); kCancelled.
+  Status check(const CallOptions& options = {});
 
   bool is_open() const noexcept { return core_ != nullptr; }
   const std::string& path() const noexcept;

@@ -3,8 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+
+#include "flugs/progress.h"
 
 namespace flugs {
 
@@ -12,11 +15,6 @@ namespace flugs {
 enum class MergeScope : std::uint8_t {
   kFullChunks,  ///< chunks that take no new rows any more
   kEverything,  ///< also the chunk that is being filled: later rows begin another
-};
-
-struct MergeProgress {
-  std::uint32_t chunks_done = 0;
-  std::uint32_t chunks_total = 0;
 };
 
 struct MergeOptions {
@@ -47,9 +45,10 @@ struct MergeOptions {
   /// fails with kCancelled. A transaction that makes no call does not end; then the merge fails
   /// with kBusy, as without this option.
   bool ends_old_transactions = false;
-  /// Called now and then, one call at a time, from any thread. Returning false ends the merge
-  /// early: merged chunks stay merged. Must not throw, and must not use the database.
-  std::function<bool(const MergeProgress&)> progress = {};
+  /// As in CallOptions. A merge that is asked to stop ends after the chunks that are being merged,
+  /// and fails with kCancelled. Merged chunks stay merged, and MergeStatus::last counts them.
+  std::function<void(const Progress&)> progress = {};
+  std::stop_token stop = {};
 };
 
 /// Results of a merge. Times are of the clock, in microseconds.
@@ -77,7 +76,6 @@ struct MergeReport {
   double index_us = 0;         ///< writing key indexes
   double build_cpu_us = 0;     ///< of all threads together
   double longest_move_us = 0;  ///< the longest wait of the writers of one chunk
-  bool cancelled = false;
   /// Old chunks still wait for readers that began before the switch. The next merge gives them
   /// back; if the table is merged by policy, this happens as soon as these readers have ended.
   bool releases_later = false;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "flugs/events.h"
@@ -59,8 +60,12 @@ struct OpenOptions {
   MergePolicy merge_policy = {};
   /// Background threads, clock, emulated SCM: few programs set these.
   Tuning tuning = {};
-  /// Called now and then while opening, from any thread, one call at a time. Must not throw.
+  /// As CallOptions::progress, while opening.
   std::function<void(const Progress&)> progress = {};
+  /// As CallOptions::stop. The pool stays as it was, and can be opened again at once. Opening ends
+  /// between two of its tasks, of which the longest sorts the entries of an ordered key. Making a
+  /// new pool is not stopped once it has begun.
+  std::stop_token stop = {};
   /// Called for what happens in the background: merges by policy, growth of the pool, readers that
   /// merges wait for, and failures. One call at a time, in a thread that exists only for it. It may
   /// call the database, but must not close it, and must not throw. If it takes long, events are

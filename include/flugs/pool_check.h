@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "flugs/database.h"
+#include "flugs/progress.h"
 #include "flugs/status.h"
 
 namespace flugs {
@@ -44,8 +45,9 @@ struct PoolCheckReport {
 
 struct PoolCheckOptions {
   std::string path = {};
-  /// Called now and then, from the calling thread. Must not throw.
+  /// As in CallOptions. `progress` is called from the calling thread.
   std::function<void(const Progress&)> progress = {};
+  std::stop_token stop = {};
 };
 
 /// Audits a pool that no process has open for writing, without changing a byte of the file:
@@ -54,7 +56,7 @@ struct PoolCheckOptions {
 /// on large pools, because it reads every row and entry and sorts every key.
 /// Fails with: kNotFound, kBusy, kReadOnly, kIoError, kInvalidArgument (no regular file),
 /// kIncompatible (no flugs pool, or one of another version), kCorrupt (nothing in it can be
-/// checked).
+/// checked), kCancelled.
 Result<PoolCheckReport> check_pool(const PoolCheckOptions& options);
 
 }  // namespace flugs

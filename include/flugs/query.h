@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "flugs/expression.h"
+#include "flugs/progress.h"
 #include "flugs/query_result.h"
 #include "flugs/status.h"
 #include "flugs/transaction.h"
@@ -18,12 +20,14 @@ namespace flugs::query {
 struct QueryNode;
 
 struct RunOptions {
-  /// Threads that work on the query, including the calling one; 0: one per processor. If the system
-  /// refuses a thread, the query runs without it.
+  /// Threads that work on the query, including the calling one, at most 1024; 0: one per processor.
+  /// If the system refuses a thread, the query runs without it.
   std::uint32_t threads = 0;
   /// Bytes that all operators and the result may hold at one time.
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
-  /// A query that is asked to stop fails with kCancelled within some thousand rows per thread.
+  /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
+  /// asked to stop fails with kCancelled within some thousand rows per thread.
+  std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
@@ -111,7 +115,7 @@ class Query {
   /// Runs the query on the transaction's snapshot, including its own writes. The transaction must
   /// not be used or written to meanwhile.
   /// Fails with: kNotFound (a table), kInvalidArgument (a column that does not exist or exists
-  /// twice, types that do not fit, an ended transaction), kOverflow, kOutOfMemory
+  /// twice, types that do not fit, an option, an ended transaction), kOverflow, kOutOfMemory
   /// (memory_bytes_max; the message names the operator), kCancelled.
   Result<QueryResult> run(const Transaction& transaction, const RunOptions& options = {}) const;
   /// The plan, without running it. Fails as `run` does before it starts.

@@ -15,6 +15,7 @@
 #include "flugs/conflict.h"
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
+#include "flugs/progress.h"
 #include "flugs/row.h"
 #include "flugs/rows.h"
 #include "flugs/scan.h"
@@ -184,9 +185,11 @@ class Transaction {
 
   /// Adds many rows: `values` holds one row after the other, a value per column. Faster than that
   /// many calls of insert. All rows are added or, when one fails, none. `ids`, unless empty, has an
-  /// element per row and receives their ids.
-  /// Durable when: commit returns ok. Fails with: as insert.
-  Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {});
+  /// element per row and receives their ids. `options` tells how many rows are in, and stops the
+  /// call within a batch of rows; the transaction goes on without its rows.
+  /// Durable when: commit returns ok. Fails with: as insert, and kCancelled.
+  Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {},
+                     const CallOptions& options = {});
 
   /// Makes a new version of a row with some columns changed, and returns its id. A row that this
   /// transaction inserted itself may be changed in place and keep its id. If foreign keys say so,

@@ -60,9 +60,8 @@ std::shared_ptr<QueryNode> join_of(JoinKind kind, const Query& left, const Query
 }
 
 std::uint32_t thread_count(const RunOptions& options) {
-  // More threads than cores are allowed, but not the numbers that only a mistake asks for.
-  constexpr std::uint32_t kThreadsMax = 1024;
-  if (options.threads != 0) return std::min(options.threads, kThreadsMax);
+  FLUGS_DCHECK(options.threads <= Crew::kWorkersMax);
+  if (options.threads != 0) return options.threads;
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
@@ -86,7 +85,13 @@ std::string summary(const QueryStatistics& s) {
       static_cast<double>(s.memory_bytes_peak) / 1e6, s.seconds * 1e3);
 }
 
-Status check(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction) {
+// More threads than cores are allowed, but not the numbers that only a mistake asks for.
+Status check(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction,
+             const RunOptions& options) {
+  if (options.threads > Crew::kWorkersMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("RunOptions::threads is {}, allowed are 0 to {}", options.threads,
+                              Crew::kWorkersMax));
   if (query == nullptr) return Status(StatusCode::kInvalidArgument, kMovedFrom);
   if (!query->error.empty()) return Status(StatusCode::kInvalidArgument, query->error);
   return engine::TransactionAccess::check(transaction);
@@ -162,7 +167,7 @@ Query Query::limit(std::uint64_t rows, std::uint64_t offset) const {
 Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions& options) const {
   const auto begin = std::chrono::steady_clock::now();
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  if (Status s = check(node_, transaction); !s.ok()) return s;
+  if (Status s = check(node_, transaction, options); !s.ok()) return s;
   RunContext context(node_, transaction, options, thread_count(options));
   Result<QueryResult> result = guarded([&] {
     const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
@@ -187,7 +192,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
 Result<std::string> Query::explain(const Transaction& transaction,
                                    const RunOptions& options) const {
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  if (Status s = check(node_, transaction); !s.ok()) return s;
+  if (Status s = check(node_, transaction, options); !s.ok()) return s;
   RunContext context(node_, transaction, options, thread_count(options));
   context.is_dry = true;
   return guarded([&] {

@@ -34,6 +34,9 @@ void Pipeline::run(RunContext& context, Sink& sink) {
   const auto workers = static_cast<std::uint32_t>(
       source->is_ordered() ? 1
                            : std::clamp<std::size_t>(source->workers_max(), 1, context.threads));
+  context.check_stop();
+  const bool tells = context.progress.is_wanted();
+  if (tells) context.progress.begin(morsels);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   context.crew.run(workers, [&](std::uint32_t worker) {
@@ -45,12 +48,14 @@ void Pipeline::run(RunContext& context, Sink& sink) {
         const std::size_t morsel = next.fetch_add(1, std::memory_order_relaxed);
         if (morsel >= morsels) return;
         source->run(morsel, worker, first);
+        if (tells) context.progress.add_done();
       }
     } catch (...) {
       failed.store(true, std::memory_order_relaxed);
       throw;
     }
   });
+  if (tells) context.progress.finish();
   source->finish();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   explain->seconds = seconds.count();

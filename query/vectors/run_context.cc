@@ -16,6 +16,7 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
       database(engine::TransactionAccess::database(open)),
       transaction(engine::TransactionAccess::context(open)),
       stop(options.stop),
+      progress(options.progress),
       threads(thread_count),
       crew(database->query_crew()),
       budget(options.memory_bytes_max) {
@@ -23,8 +24,34 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
   FLUGS_CHECK(threads >= 1);
 }
 
+// A caller is told some hundred times for each input, however small its pieces are.
+void QueryProgress::begin(std::size_t pieces) {
+  const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(done_ == pieces_);
+  before_ += pieces_;
+  done_ = 0;
+  pieces_ = pieces;
+  tell();
+}
+
+void QueryProgress::add_done() {
+  constexpr std::uint64_t kCallsWished = 256;
+  const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(done_ < pieces_);
+  if (++done_ % (pieces_ / kCallsWished + 1) == 0) tell();
+}
+
+void QueryProgress::finish() {
+  const std::lock_guard guard(mutex_);
+  done_ = pieces_;
+  tell();
+}
+
+void QueryProgress::tell() { function_({"query", before_ + done_, before_ + pieces_}); }
+
 void RunContext::check_stop() const {
-  if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
+  if (stop.stop_requested())
+    fail(StatusCode::kCancelled, "the caller asked the query to stop (RunOptions::stop)");
   if (transaction->ending.is_to_end()) throw Failure{transaction->ending.why_ended()};
 }
 

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -111,6 +113,31 @@ struct ExplainNode {
 using ExplainPtr = std::shared_ptr<ExplainNode>;
 std::string to_text(const ExplainNode& node, unsigned depth = 0);
 
+/// Tells the caller of a query how many pieces of its inputs are done.
+/// Thread-safety: any thread; one call of the caller's function at a time.
+class QueryProgress {
+ public:
+  explicit QueryProgress(const std::function<void(const Progress&)>& function)
+      : function_(function) {}
+  bool is_wanted() const noexcept { return static_cast<bool>(function_); }
+  /// An input with this many pieces begins. The pieces of an earlier input that were not needed
+  /// count as done.
+  void begin(std::size_t pieces);
+  /// A piece of the present input is done.
+  void add_done();
+  /// The present input is done.
+  void finish();
+
+ private:
+  void tell();
+
+  const std::function<void(const Progress&)>& function_;
+  std::mutex mutex_;          // protects what follows, and calls of function_; a leaf
+  std::uint64_t before_ = 0;  // pieces of the inputs before
+  std::uint64_t done_ = 0;    // of the present input
+  std::uint64_t pieces_ = 0;
+};
+
 /// Data that the operators of one run share.
 ///
 /// It also defines who owns the bytes of texts. During a run every text is a view: in a batch, in
@@ -130,6 +157,7 @@ struct RunContext {
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
   std::stop_token stop;
+  QueryProgress progress;
   std::uint32_t threads;  ///< largest number; fewer if the system refuses some
   Crew& crew;
   MemoryBudget budget;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crew.h"
 
 namespace flugs {
 
@@ -39,7 +40,6 @@ namespace {
 constexpr std::chrono::milliseconds kIntervalMin{10};
 constexpr std::chrono::milliseconds kIntervalMax = std::chrono::hours(24);
 constexpr std::chrono::milliseconds kWritePatienceMax = std::chrono::hours(24);
-constexpr std::uint32_t kMergeThreadsMax = 1024;
 
 Status refused(const char* what, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
   return Status(
@@ -75,8 +75,8 @@ Status MergeRecord::check(const MergePolicy& policy) {
   if (policy.written_percent > 100)
     return refused("written_percent", policy.written_percent, 0, 100);
   if (policy.idle_percent > 100) return refused("idle_percent", policy.idle_percent, 0, 100);
-  if (policy.threads > kMergeThreadsMax)
-    return refused("threads", policy.threads, 0, kMergeThreadsMax);
+  if (policy.threads > Crew::kWorkersMax)
+    return refused("threads", policy.threads, 0, Crew::kWorkersMax);
   if (policy.interval < kIntervalMin || policy.interval > kIntervalMax)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("merge policy: interval is {} ms, allowed are {} to {}",

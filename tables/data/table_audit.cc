@@ -2,24 +2,40 @@
 
 #include <fmt/format.h>
 
+#include "base/long_call.h"
 #include "tables/data/cell_checks.h"
 #include "tables/data/index_run_audit.h"
 #include "tables/data/table_data.h"
 
 namespace flugs::engine {
 
-Status TableAudit::run(const mvcc::Visibility& visibility) const {
+namespace {
+
+constexpr std::uint32_t kRowsBetweenLooks = 4096;
+
+}  // namespace
+
+Status TableAudit::stopped() const { return stopped_by_caller("table " + data_.name()); }
+
+// Everything but the rows.
+Status TableAudit::check_parts(FunctionRef<bool(std::uint32_t rows)> goes_on) const {
   Status whole;
   data_.columns.for_each_used([&](columns::Column& column) {
+    if (whole.ok() && !goes_on(0)) whole = stopped();
     if (whole.ok()) whole = column.dictionary().verify();
   });
-  if (!whole.ok()) return whole;
-  if (Status s = check_groups(); !s.ok()) return s;
+  return whole.ok() ? check_groups(goes_on) : whole;
+}
+
+Status TableAudit::run(const mvcc::Visibility& visibility,
+                       FunctionRef<bool(std::uint32_t rows)> goes_on) const {
+  if (Status s = check_parts(goes_on); !s.ok()) return s;
   std::uint64_t live = 0;
   std::uint64_t live_in_dram = 0;
   columns::Candidates candidates;
   const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
+    if (row % kRowsBetweenLooks == 0 && !goes_on(row)) return stopped();
     if (data_.rows.group_with(row) == nullptr)
       if (Status s = data_.rows.check_header(row); !s.ok()) return s;
     if (!visibility.sees(data_.rows.version(row))) continue;
@@ -59,9 +75,11 @@ Status TableAudit::check_entries(const KeyIndex& key, std::uint32_t row,
                   data_.pool.path(), data_.name(), key.name(), row, found, others));
 }
 
-Status TableAudit::check_groups() const {
+Status TableAudit::check_groups(FunctionRef<bool(std::uint32_t rows)> goes_on) const {
   Status first;
   data_.rows.for_each_group([&](const RowGroup& group) {
+    if (first.ok() && !goes_on(0)) first = stopped();
+    if (!first.ok()) return;
     group.audit([&](std::size_t, const Status& status) {
       if (first.ok()) first = status;
     });

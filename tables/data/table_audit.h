@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "columns/index/hash_index.h"
+#include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/visibility.h"
 
@@ -18,14 +19,18 @@ class TableAudit final {
  public:
   explicit TableAudit(const TableData& data) noexcept : data_(data) {}
 
-  /// The first thing that is wrong, kCorrupt.
-  Status run(const mvcc::Visibility& visibility) const;
+  /// The first thing that is wrong, kCorrupt. Calls `goes_on` now and then with the rows checked so
+  /// far; kCancelled if it returns false.
+  Status run(const mvcc::Visibility& visibility,
+             FunctionRef<bool(std::uint32_t rows)> goes_on) const;
   /// Whether a row fulfils the table's checks. Fails with kCorrupt, as they were made when the row
   /// was written.
   Status check_conditions(std::uint32_t row) const;
 
  private:
-  Status check_groups() const;
+  Status check_parts(FunctionRef<bool(std::uint32_t rows)> goes_on) const;
+  Status check_groups(FunctionRef<bool(std::uint32_t rows)> goes_on) const;
+  Status stopped() const;
   Status check_entries(const KeyIndex& key, std::uint32_t row, const mvcc::Visibility& visibility,
                        columns::Candidates& candidates) const;
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
 
@@ -43,18 +44,27 @@ void KeyBuild::note_doubt(std::uint32_t row) {
   doubts_.push_back(std::move(values));
 }
 
-Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops) {
+Status KeyBuild::may_go_on(std::uint32_t row, std::uint32_t end, const std::atomic<bool>& stops,
+                           LongCall& call) const {
+  if (table_.is_dropped()) return no_table();
+  if (stops.load(std::memory_order_relaxed))
+    return Status(StatusCode::kCancelled,
+                  fmt::format("table {}: the database is being closed", table_.name()));
+  if (!call.goes_on(row, end))
+    return stopped_by_caller(fmt::format("table {}, key {}", table_.name(), key_.name()));
+  return {};
+}
+
+Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops,
+                            const CallOptions& options) {
   FLUGS_CHECK(doubts_.empty());
+  LongCall call(options, "add_key");
   std::vector<std::uint32_t> met;
   std::vector<columns::OrderedEntry> entries;
   const std::uint32_t end = table_.rows().rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (row % kRowsBetweenLooks == 0) {
-      if (table_.is_dropped()) return no_table();
-      if (stops.load(std::memory_order_relaxed))
-        return Status(StatusCode::kCancelled,
-                      fmt::format("table {}: the database is being closed", table_.name()));
-    }
+    if (row % kRowsBetweenLooks == 0)
+      if (Status s = may_go_on(row, end, stops, call); !s.ok()) return s;
     if (!snapshot.sees(table_.rows().version(row))) continue;
     if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
     if (entries.size() == kEntriesPerBatch) key_.entries().add_existing_ordered(entries);
@@ -76,6 +86,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
     note_doubt(row);
   }
   if (key_.is_ordered()) key_.entries().add_existing_ordered(entries);
+  call.tell(end, end);
   return {};
 }
 

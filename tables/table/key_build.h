@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "flugs/condition.h"
+#include "flugs/progress.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
 #include "mvcc/visibility.h"
+
+namespace flugs {
+class LongCall;
+}  // namespace flugs
 
 namespace flugs::engine {
 
@@ -33,8 +38,9 @@ class KeyBuild {
   KeyBuild(const Table& table, std::size_t place) noexcept;
 
   /// Enters the rows that `snapshot`, of an open transaction, sees. Fails with kConstraintViolated,
-  /// kNotFound (the table is being dropped), kCancelled (`stops`).
-  Status enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops);
+  /// kNotFound (the table is being dropped), kCancelled (`stops`, or the caller has asked to stop).
+  Status enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops,
+                    const CallOptions& options = {});
   /// Whether it met rows with the same key that may not both be there.
   bool has_doubts() const noexcept { return !doubts_.empty(); }
   /// Checks those rows in the present snapshot; all transactions that were open at enter_rows must
@@ -42,6 +48,8 @@ class KeyBuild {
   Status settle_doubts(const mvcc::Visibility& now) const;
 
  private:
+  Status may_go_on(std::uint32_t row, std::uint32_t end, const std::atomic<bool>& stops,
+                   LongCall& call) const;
   bool is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const;
   void note_doubt(std::uint32_t row);
   Status is_repeated(std::span<const Value> values) const;

@@ -6,9 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "flugs/progress.h"
 #include "tables/data/table_data.h"
 #include "tables/keys/table_keys.h"
 #include "tables/transactions/transaction_context.h"
+
+namespace flugs {
+class LongCall;
+}  // namespace flugs
 
 namespace flugs::engine {
 
@@ -35,7 +40,9 @@ class RowWriter final {
   /// Inserts a row of which some values are given: the others are their defaults, or NULL.
   Result<RowId> insert(std::span<const ColumnValue> given);
   /// Inserts rows: `values` has row after row a value per column. All are inserted, or none.
-  Status insert_rows(std::span<const Value> values, std::span<RowId> ids);
+  /// kCancelled: the caller asked to stop, or the transaction must end.
+  Status insert_rows(std::span<const Value> values, std::span<RowId> ids,
+                     const CallOptions& options = {});
   Result<RowId> update(RowId row, std::span<const ColumnValue> changes);
   Status remove(RowId row);
 
@@ -77,7 +84,7 @@ class RowWriter final {
   // Statements of tables with constraints besides types, NULL and keys.
   Result<RowId> insert_constrained(const TableDefinition& now, std::span<const Value> values);
   Status insert_constrained_rows(const TableDefinition& now, std::span<const Value> values,
-                                 std::size_t width, std::span<RowId> ids);
+                                 std::size_t width, std::span<RowId> ids, LongCall& call);
   Result<RowId> update_constrained(const TableDefinition& now, RowId row,
                                    std::span<const ColumnValue> changes);
   Status remove_constrained(RowId row);
@@ -111,10 +118,11 @@ class RowWriter final {
   // Writing one row, or a batch of rows.
   Result<RowId> insert_values(const TableDefinition& now, std::span<const Value> values);
   Status insert_values(const TableDefinition& now, std::span<const Value> values,
-                       std::span<RowId> ids);
+                       std::span<RowId> ids, LongCall& call);
   Result<RowId> insert_row(std::span<const Value> values);
-  Status insert_checked_rows(std::span<const Value> values, std::size_t width,
-                             std::span<RowId> ids);
+  Status insert_checked_rows(std::span<const Value> values, std::size_t width, std::span<RowId> ids,
+                             LongCall& call);
+  Status may_go_on(std::uint64_t done, std::uint64_t total, LongCall& call) const;
   Status insert_batch(std::span<const Value> values, std::size_t width,
                       std::span<columns::Cell> cells, std::span<RowId> ids);
   Status try_insert_batch(std::span<const Value> values, std::size_t width,

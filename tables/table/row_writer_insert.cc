@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "tables/data/definition_of_now.h"
 #include "tables/table/row_writer.h"
 
@@ -17,6 +18,8 @@ namespace {
 
 // Rows encoded at a time: their cells stay in the second-level cache.
 constexpr std::size_t kRowsPerBatch = 64;
+constexpr std::size_t kRowsPerTell = 4096;
+static_assert(kRowsPerTell % kRowsPerBatch == 0);
 
 bool is_long_text(const Value& value) noexcept {
   return value.as_string().size() > columns::text_cell::kInlineBytesMax;
@@ -125,18 +128,21 @@ Status RowWriter::check_keys_free(std::span<const Value> values) {
   return {};
 }
 
-Status RowWriter::insert_rows(std::span<const Value> values, std::span<RowId> ids) {
-  return with_definition_of_now(
-      data_, context_, [&](const TableDefinition& now) { return insert_values(now, values, ids); });
+Status RowWriter::insert_rows(std::span<const Value> values, std::span<RowId> ids,
+                              const CallOptions& options) {
+  LongCall call(options, "insert_rows");
+  return with_definition_of_now(data_, context_, [&](const TableDefinition& now) {
+    return insert_values(now, values, ids, call);
+  });
 }
 
 Status RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values,
-                                std::span<RowId> ids) {
+                                std::span<RowId> ids, LongCall& call) {
   const std::size_t width = width_of(now, values, ids);
   if (Status s = check_shape(values, width, ids); !s.ok()) return s;
-  if (data_.constraints.any()) return insert_constrained_rows(now, values, width, ids);
+  if (data_.constraints.any()) return insert_constrained_rows(now, values, width, ids, call);
   if (Status s = fit_values(now, values, width); !s.ok()) return s;
-  return insert_checked_rows(values, width, ids);
+  return insert_checked_rows(values, width, ids, call);
 }
 
 Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
@@ -157,7 +163,7 @@ Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
 // batches: if a column is rewritten meanwhile, which large calls cause, only the batch starts
 // again.
 Status RowWriter::insert_checked_rows(std::span<const Value> values, std::size_t width,
-                                      std::span<RowId> ids) {
+                                      std::span<RowId> ids, LongCall& call) {
   FLUGS_CHECK(width != 0 && values.size() % width == 0);
   FLUGS_CHECK(ids.empty() || ids.size() == values.size() / width);
   context_.scratch.inserted = values;
@@ -176,12 +182,22 @@ Status RowWriter::insert_checked_rows(std::span<const Value> values, std::size_t
         values.subspan(first, std::min(kRowsPerBatch * width, values.size() - first));
     const std::size_t row = first / width;
     const std::span<RowId> batch_ids = ids.empty() ? ids : ids.subspan(row, batch.size() / width);
-    if (Status s = insert_batch(batch, width, cells, batch_ids); !s.ok()) {
+    Status s = may_go_on(row, values.size() / width, call);
+    if (s.ok()) s = insert_batch(batch, width, cells, batch_ids);
+    if (!s.ok()) {
       undo_inserts(writes, changes);
       return s;
     }
   }
+  call.tell(values.size() / width, values.size() / width);
   return {};
+}
+
+Status RowWriter::may_go_on(std::uint64_t done, std::uint64_t total, LongCall& call) const {
+  if (context_.ending.is_to_end()) return Status(StatusCode::kCancelled);
+  const bool goes_on =
+      done % kRowsPerTell == 0 ? call.goes_on(done, total) : !call.is_asked_to_stop();
+  return goes_on ? Status() : stopped_by_caller("table " + data_.name());
 }
 
 Status RowWriter::insert_batch(std::span<const Value> values, std::size_t width,

@@ -128,7 +128,7 @@ TEST_CASE("a key refuses look-ups that it cannot answer", "[api]") {
   check_refused(t.get(none, {Value::int64(1)}), invalid, "no key 9");
   check_refused(t.rows(none, {}, kVisitNothing), invalid);
   check_refused(t.rows(none, {}, {}, kVisitNothing), invalid);
-  check_refused(t.get(people.primary, {}), invalid, "1 values, found 0");
+  check_refused(t.get(people.primary, {}), invalid, "1 value, found 0");
   check_refused(t.get(people.primary, {Value::int64(1), Value::int64(1)}), invalid);
   check_refused(t.get(people.primary, {Value::string("1")}), invalid, "column id");
   check_refused(t.get(people.by_name, {Value::string("Ada"), Value::null()}), invalid, "unique");
@@ -254,10 +254,10 @@ TEST_CASE("check fails while a transaction is open", "[api]") {
                   "check needs that no transaction is open; 1 is open");
   }
   std::size_t calls = 0;
-  must(people.database->check([&](const Progress& progress) {
+  must(people.database->check({.progress = [&](const Progress& progress) {
     CHECK(progress.phase == "check");
     ++calls;
-  }));
+  }}));
   CHECK(calls >= 2);
 }
 

@@ -38,12 +38,14 @@ TEST_CASE("any members of option structs may be initialised by name", "[api]") {
   CHECK(!OpenOptions{.merge_policy = {.automatic = true}}.progress);
   CHECK(MergePolicy{.threads = 2}.dead_percent == MergePolicy().dead_percent);
   CHECK(!MergeOptions{.scope = MergeScope::kEverything}.progress);
-  CHECK(MergeOptions{.progress = [](const MergeProgress&) { return true; }}.threads == 0);
+  CHECK(MergeOptions{.progress = [](const Progress&) {}}.threads == 0);
   CHECK(RetryOptions{.pause_max = std::chrono::microseconds(9)}.pause_max.count() == 9);
   CHECK(PoolCheckOptions{.path = "p"}.path == "p");
   CHECK(PoolCheckOptions{.progress = [](const Progress&) {}}.path.empty());
   CHECK(query::RunOptions{.threads = 2}.memory_bytes_max == query::RunOptions().memory_bytes_max);
   CHECK(query::RunOptions{.memory_bytes_max = 1}.threads == 0);
+  CHECK(OpenOptions{.tuning = {.merge_niceness = 5}}.tuning.clock == CommitClock::kAutomatic);
+  CHECK(!CallOptions{.stop = std::stop_source().get_token()}.progress);
   CHECK(ColumnSchema{.type = Type::kInt32}.name.empty());
   CHECK(ColumnSchema{.name = "c"}.nullable);
   CHECK(KeySchema{.columns = {"c"}}.name.empty());

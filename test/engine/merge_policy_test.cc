@@ -201,9 +201,8 @@ TEST_CASE("space that a reader held is given back without another merge", "[engi
   MergeOptions options;
   options.threads = 1;
   options.patience = std::chrono::milliseconds(20);
-  options.progress = [&](const MergeProgress&) {
+  options.progress = [&](const Progress&) {
     if (!reader) reader = must(ledger.database->begin(AccessMode::kReadOnly));
-    return true;
   };
   const MergeReport report = must(ledger.database->merge(ledger.table, options));
   REQUIRE(report.releases_later);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stop_token>
 
 #include "engine/database/database_access.h"
 #include "flugs/opening_estimate.h"
@@ -62,8 +63,19 @@ OpenOptions Exerciser::draw_options() {
 }
 
 void Exerciser::open_database(const char* what) {
-  const OpenOptions options = draw_options();
+  OpenOptions options = draw_options();
   calls_.add(Call::kOpen);
+  if (figures_.openings != 0 && random_.chance(20)) {
+    std::stop_source source;
+    options.progress = [&](const Progress& p) {
+      if (p.done * 2 >= p.total) source.request_stop();
+    };
+    options.stop = source.get_token();
+    const Status stopped = Database::open(options).status();
+    if (!stopped.ok()) expect_code(StatusCode::kCancelled, stopped, "open that is stopped");
+    options.progress = {};
+    options.stop = {};
+  }
   if (!options.tuning.sweeps_in_background) calls_.add(Call::kOpenUnswept);
   calls_.add(options.ready == Ready::kFirstAnswer ? Call::kOpenFirstAnswer
                                                   : Call::kOpenIndexesBuilt);
@@ -95,6 +107,12 @@ void Exerciser::rest() {
 
 void Exerciser::look_at_everything() {
   calls_.add(Call::kVerify);
+  if (random_.chance(10)) {
+    std::stop_source source;
+    source.request_stop();
+    expect_code(StatusCode::kCancelled, database_->check({.stop = source.get_token()}),
+                "check that is stopped");
+  }
   expect_code({}, database_->check(), "check");
   if (!complaint_.empty()) return;
   begin();

@@ -1,5 +1,6 @@
 // Steps that change schemas, with transactions open or without.
 #include <algorithm>
+#include <stop_token>
 
 #include "bench/random/random_schema.h"
 #include "test/model/exerciser.h"
@@ -286,6 +287,7 @@ void Exerciser::add_key(ModelTable& table, bool expects_busy) {
   Outcomes expected;
   std::vector<std::size_t> columns;
   for (const std::string& name : key.columns) columns.push_back(position_of(table.schema, name));
+  bool repeats = false;
   const std::uint64_t what = random_.below(100);
   if (what < 4) {
     key.columns.push_back("none of that name");
@@ -298,9 +300,22 @@ void Exerciser::add_key(ModelTable& table, bool expects_busy) {
     expected = StatusCode::kBusy;
   } else if (key.unique && model_.has_duplicates(table, columns)) {
     expected = StatusCode::kConstraintViolated;
+    repeats = true;
   }
   calls_.add(Call::kAddKey);
-  const Result<KeyId> id = database_->add_key(table.id, key);
+  const bool is_refused = !expected.ok() && !repeats;
+  Result<KeyId> id = Status(StatusCode::kCancelled);
+  if (random_.chance(20)) {
+    // Stopped when it begins to enter rows. Without rows it succeeds.
+    std::stop_source source;
+    const CallOptions stops = {.progress = [&](const Progress&) { source.request_stop(); },
+                               .stop = source.get_token()};
+    id = database_->add_key(table.id, key, stops);
+    if (!id.ok())
+      expect_code(is_refused ? expected : Outcomes(StatusCode::kCancelled), id.status(),
+                  "add_key that is stopped");
+  }
+  if (!id.ok()) id = database_->add_key(table.id, key);
   expect_code(expected, id.status(), "add_key");
   if (id.ok()) {
     const std::size_t place = id->index;

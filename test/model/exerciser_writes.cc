@@ -1,6 +1,7 @@
 // Steps that write.
 #include <algorithm>
 #include <functional>
+#include <stop_token>
 
 #include "test/model/exerciser.h"
 
@@ -136,6 +137,13 @@ void Exerciser::insert_rows(Open& open, ModelTable& table) {
   std::vector<ModelRow> numbered_rows = rows;
   number(table, numbered_rows, next_pending_);
   const Outcomes expected = model_.insert(*open.model, table, std::move(numbered_rows));
+  if (expected.ok() && !column && !rows.empty() && random_.chance(10)) {
+    std::stop_source source;
+    source.request_stop();
+    expect_code(StatusCode::kCancelled,
+                open.real->insert_rows(table.id, values, ids, {.stop = source.get_token()}),
+                "insert_rows that is stopped");
+  }
   const Status status = open.real->insert_rows(table.id, values, ids);
   expect_code(expected, status, "insert_rows into " + table.schema.name);
   if (status.ok() && expected.ok()) settle_numbers(open, table, ids);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,12 +69,11 @@ TEST_CASE("every task runs once, whatever the number of threads", "[recovery]") 
     RecoveryReport report;
     std::uint64_t last = 0;
     std::uint64_t calls = 0;
-    Phases phases(report, threads,
-                  [&](std::string_view phase, std::uint64_t done, std::uint64_t total) {
+    Phases phases(report, threads, {.progress = [&](const Progress& p) {
                     // One call at a time, and always further.
-                    calls += phase == "p" && total == 100 && done == last + 1 ? 1 : 0;
-                    last = done;
-                  });
+                    calls += p.phase == "p" && p.total == 100 && p.done == last + 1 ? 1 : 0;
+                    last = p.done;
+                  }});
     std::vector<std::atomic<int>> runs(100);
     const Status status = phases.run_parallel("p", tasks_of(100, [&](std::size_t i) {
                                                 runs[i].fetch_add(1);
@@ -100,6 +100,36 @@ TEST_CASE("a failure is returned and ends the rest", "[recovery]") {
     CHECK(status.code() == StatusCode::kCorrupt);
     CHECK(status.message() == "three");
     CHECK(ran < 10000);
+  }
+}
+
+TEST_CASE("tasks and phases that the caller has stopped do not begin", "[recovery]") {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    RecoveryReport report;
+    std::stop_source source;
+    Phases phases(report, threads,
+                  {.progress =
+                       [&](const Progress& p) {
+                         if (p.done == 10) source.request_stop();
+                       },
+                   .stop = source.get_token()});
+    std::atomic<std::size_t> ran{0};
+    const Status status = phases.run_parallel("p", tasks_of(10000, [&](std::size_t) {
+                                                ran.fetch_add(1);
+                                                return Status();
+                                              }));
+    CHECK(status.code() == StatusCode::kCancelled);
+    CHECK(ran >= 10);
+    CHECK(ran < 10000);
+    bool begun = false;
+    CHECK(phases
+              .run("next",
+                   [&]() -> Result<std::uint64_t> {
+                     begun = true;
+                     return std::uint64_t{0};
+                   })
+              .code() == StatusCode::kCancelled);
+    CHECK(!begun);
   }
 }
 

@@ -221,11 +221,10 @@ TEST_CASE("no column turns direct while the table is merged, nor does a writer w
   everything.scope = MergeScope::kEverything;
   std::int64_t next = 65'000;
   // Called from within the merge, which holds the mutex that a change of the column needs.
-  everything.progress = [&](const MergeProgress&) {
-    if (next != 65'000) return true;
+  everything.progress = [&](const Progress&) {
+    if (next != 65'000) return;
     std::thread([&] { numbers.insert(next, kRows); }).join();
     next = kRows;
-    return true;
   };
   must(numbers.database->merge(numbers.table, everything));
   REQUIRE(next == kRows);

@@ -344,9 +344,8 @@ TEST_CASE("row ids of an emptied chunk are given out when no reader is left", "[
   MergeOptions options;
   options.threads = 1;
   options.patience = std::chrono::milliseconds(5);
-  options.progress = [&](const MergeProgress&) {
+  options.progress = [&](const Progress&) {
     if (readers.empty()) readers.push_back(must(town.database->begin(AccessMode::kReadOnly)));
-    return true;
   };
   const MergeReport report = must(town.database->merge(town.table, options));
   REQUIRE(report.chunks_emptied >= 2);

@@ -248,7 +248,7 @@ TEST_CASE("a later merge gives back what an open transaction may read", "[engine
   for (int i = 0; i < 10; ++i) notes.update_all();
   MergeOptions impatient = thrifty();
   impatient.patience = std::chrono::milliseconds(0);
-  impatient.progress = [](const MergeProgress&) { return true; };
+  impatient.progress = [](const Progress&) {};
   const int seen = notes.round;
   {
     const Transaction reader = must(notes.database->begin(AccessMode::kReadOnly));
@@ -275,14 +275,13 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
   std::optional<Transaction> reader;
   std::vector<std::string_view> seen;
   // Texts of chunks that the merge has not reached.
-  options.progress = [&](const MergeProgress&) {
-    if (reader) return true;
+  options.progress = [&](const Progress&) {
+    if (reader) return;
     reader.emplace(must(notes.database->begin(AccessMode::kReadOnly)));
     for (std::int64_t n = 1; n < 7; ++n)
       for (const ColumnId column : {kBody, kTag})
         seen.push_back(must(reader->get({notes.table, 0}, {Value::int64(n)}))
                            .get_unchecked<std::string_view>(column));
-    return true;
   };
   const MergeReport report = notes.merge(options);
   REQUIRE(reader.has_value());

@@ -62,9 +62,8 @@ Status measure(const MergeCommandOptions& options, Database& database, MergeFigu
   MergeOptions merge;
   merge.scope = MergeScope::kEverything;
   merge.threads = figures.threads;
-  merge.progress = [&](const MergeProgress& progress) {
-    bar.update("merging", progress.chunks_done, progress.chunks_total, "chunks");
-    return true;
+  merge.progress = [&](const Progress& progress) {
+    bar.update("merging", progress.done, progress.total, "chunks");
   };
   Result<MergeReport> report = database.merge(*table, merge);
   bar.clear();

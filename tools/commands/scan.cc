@@ -166,9 +166,8 @@ class ScanCommand {
     MergeOptions merge;
     merge.scope = MergeScope::kEverything;
     merge.threads = options_.load_threads;
-    merge.progress = [this](const MergeProgress& progress) {
-      bar_.update("merging", progress.chunks_done, progress.chunks_total, "chunks");
-      return true;
+    merge.progress = [this](const Progress& progress) {
+      bar_.update("merging", progress.done, progress.total, "chunks");
     };
     Result<MergeReport> report = database_.merge(table_, merge);
     if (!report.ok()) return std::move(report).status();
