@@ -61,6 +61,8 @@ std::optional<Value> to_time(const Value& value, Type type) noexcept {
 
 std::optional<Value> exact_value(const Value& value, Type type, std::uint8_t scale) noexcept {
   if (value.is_null()) return value;
+  if (value.scale() > Value::kScaleMax && value.scale() != Value::kScaleOfColumn)
+    return std::nullopt;
   if (OwnKinds(type, scale).has(value)) return value.with_scale(Value::kind_in_column(type).scale);
   switch (facts_of(type).family) {
     case Family::kInteger:

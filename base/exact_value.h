@@ -37,7 +37,8 @@ class OwnKinds {
 ///   bytes                   strings
 ///   any                     its own type, and NULL
 ///
-/// A result that does not fit 32 or 64 bits does not exist. Decimals come back without a scale of
+/// A result that does not fit 32 or 64 bits does not exist, nor does a decimal of a scale above 18.
+/// Decimals come back without a scale of
 /// their own (Value::decimal_units), text as a view of the same bytes.
 std::optional<Value> exact_value(const Value& value, Type type, std::uint8_t scale) noexcept;
 

@@ -36,7 +36,10 @@ std::string Value::to_string() const {
   if (lane_of(type()) == Lane::kReal) return fmt::format("{}", as_double());
   if (type() == Type::kDate) return date_text(as_int32());
   if (type() == Type::kTimestamp) return timestamp_text(raw_);
-  if (type() == Type::kDecimal && scale() <= 18 && scale() != 0) return decimal_text(raw_, scale());
+  if (type() == Type::kDecimal && scale() > kScaleMax && scale() != kScaleOfColumn)
+    return fmt::format("{}e-{}", raw_, scale());
+  if (type() == Type::kDecimal && scale() != kScaleOfColumn && scale() != 0)
+    return decimal_text(raw_, scale());
   if (lane_of(type()) == Lane::kInt) return fmt::format("{}", raw_);
   if (type() != Type::kBytes) return fmt::format("'{}'", as_string());
   std::string text = "x'";

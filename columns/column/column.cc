@@ -166,8 +166,13 @@ bool Column::has_plausible_constant() const noexcept {
 std::string Column::misfit(const Value& value, Type type) const {
   const std::string expected = type == Type::kDecimal ? fmt::format("decimal of scale {}", scale_)
                                                       : std::string(to_string(type));
-  return fmt::format("{}: expected {}, found {} {}", owner(), expected, to_string(value.type()),
-                     shown(value));
+  const char* hint = "";
+  if (type == Type::kDecimal && value.type() == Type::kDouble)
+    hint = ": a double is no exact decimal, give Value::decimal(\"12.34\")";
+  else if (value.scale() > Value::kScaleMax && value.scale() != Value::kScaleOfColumn)
+    hint = ": a decimal has a scale of at most 18";
+  return fmt::format("{}: expected {}, found {} {}{}", owner(), expected, to_string(value.type()),
+                     shown(value), hint);
 }
 
 Status Column::check(const Value& value, Type type) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/data/table_hints.h"
@@ -296,7 +297,14 @@ Result<TableId> Catalog::find_table(std::string_view name) const {
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_)
     if (!table->is_dropped() && table->name() == name) return table->id();
-  return Status(StatusCode::kNotFound, fmt::format("no table '{}'", name));
+  struct Named {
+    std::string_view name;
+    bool dropped;
+  };
+  std::vector<Named> all;
+  for (const auto& table : owned_tables_) all.push_back({table->name(), table->is_dropped()});
+  return Status(StatusCode::kNotFound,
+                fmt::format("no table '{}'; there are: {}", name, names_of(all)));
 }
 
 std::vector<TableId> Catalog::tables() const {

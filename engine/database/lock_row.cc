@@ -25,6 +25,13 @@ constexpr std::chrono::microseconds kRowPauseMax{1000};
 
 }  // namespace
 
+// For messages; the transaction may have ended meanwhile.
+std::string TransactionManager::name_of_transaction(std::optional<std::uint32_t> slot) const {
+  const std::uint64_t id =
+      slot.has_value() && *slot < contexts_.size() ? contexts_[*slot]->ending.id() : 0;
+  return id == 0 ? "another transaction" : fmt::format("transaction {}", id);
+}
+
 // Waits until no transaction is writing the row: ok if none has, kNotFound if a write was
 // committed.
 Status TransactionManager::wait_for_writer(TransactionContext& context, const Table& table,
@@ -41,7 +48,8 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
     if (found.fate == mvcc::Visibility::Fate::kCommitted) status = Status(StatusCode::kNotFound);
     if (found.fate != mvcc::Visibility::Fate::kInFlight) break;
     if (RowLocks::Clock::now() >= deadline) {
-      status = Status(StatusCode::kBusy, "another transaction has written the row");
+      status = Status(StatusCode::kBusy,
+                      name_of_transaction(mvcc::slot_of(found.seen)) + " has written the row");
       break;
     }
     if (context.ending.is_to_end()) {
@@ -68,6 +76,9 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
   bool is_new = false;
   Status status = row_locks_->lock(
       name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
+  if (status.code() == StatusCode::kBusy)
+    status = Status(StatusCode::kBusy,
+                    name_of_transaction(row_locks_->holder_of(name)) + " has locked the row");
   if (status.ok()) {
     if (is_new) context.locks.add(name);
     mvcc::full_barrier();  // pairs with RowWriter::lock_row
@@ -93,6 +104,13 @@ Status named(const engine::Table& table, std::size_t key, const Status& why) {
                   has_key ? ", key " + std::string(table.keys()[key]->name()) : "", why.message()));
 }
 
+Status named(const engine::Table& table, std::size_t key, const Status& why, LockWait wait) {
+  if (why.code() != StatusCode::kBusy) return named(table, key, why);
+  return named(table, key,
+               Status(why.code(), fmt::format("{}, and the wait of {} ms (LockWait::limit) is over",
+                                              why.message(), wait.limit.count())));
+}
+
 Status check(LockWait wait) {
   if (wait.limit >= std::chrono::milliseconds(0)) return {};
   return Status(StatusCode::kInvalidArgument,
@@ -116,7 +134,7 @@ Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait
                                                                        row->id().value(), deadline);
     if (locked.ok()) return row;
     if (locked.code() == StatusCode::kCancelled) return unusable();
-    if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked);
+    if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked, wait);
     if (context_->reads_anew()) continue;
     context_->note_conflict(ConflictReason::kRowWritten, key.table.value(), row->id().value(),
                             mvcc::kNoStamp);
@@ -142,7 +160,7 @@ Result<Row> Transaction::lock(const Row& row, LockWait wait) {
                                                           deadline_after(begun, wait.limit));
   if (locked.ok()) return seen;
   if (locked.code() == StatusCode::kCancelled) return unusable();
-  if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked);
+  if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked, wait);
   if (!context_->reads_anew() || !target->schema().has_primary_key) {
     context_->note_conflict(ConflictReason::kRowWritten, row.table().value(), row.id().value(),
                             mvcc::kNoStamp);

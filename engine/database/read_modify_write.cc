@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/exact_value.h"
+#include "base/names.h"
 #include "base/types.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
@@ -203,8 +204,8 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
   if (!(*target)->data().takes_width(now, row.size()) ||
       *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {} values for {} columns", (*target)->name(), row.size(),
-                              now.columns.size()));
+                  fmt::format("table {}: {} for {}", (*target)->name(),
+                              counted(row.size(), "value"), counted(now.columns.size(), "column")));
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::span<Value> values(wanted.data(), index.columns().size());
   if (!take_key(index, row, values)) {

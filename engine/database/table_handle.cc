@@ -4,21 +4,13 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "flugs/table.h"
 #include "flugs/typed_table.h"
 
 namespace flugs {
 
 namespace {
-
-// "a, b, c", for messages.
-template <typename Named>
-std::string names_of(const std::vector<Named>& all) {
-  std::string names;
-  for (const Named& one : all)
-    if (!one.dropped) names += (names.empty() ? "" : ", ") + one.name;
-  return names.empty() ? "none" : names;
-}
 
 Status misfit(const Table& table, const detail::MemberFacts& member, const std::string& why) {
   return Status(StatusCode::kInvalidArgument,

@@ -105,7 +105,7 @@ class QueryResult {
     if (Status s = read(row, column, detail::Wanted::of<T>(), value); !s.ok()) return s;
     return detail::Reads<T>::of(value);
   }
-  /// The same by the column's name.
+  /// The same by the column's name. Fails with: as above; kNotFound (no column of this name).
   template <Readable T = Value>
   Result<T> get(std::size_t row, std::string_view column) const {
     const std::optional<std::size_t> position = find(column);

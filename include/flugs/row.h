@@ -45,7 +45,8 @@ class Row {
       return misread(column, detail::Wanted::of<T>());
     return detail::Reads<T>::of(value);
   }
-  /// The same by the column's name, which is looked for: some ten nanoseconds more.
+  /// The same by the column's name, which is looked for: some ten nanoseconds more. Fails with: as
+  /// above; kNotFound (the table has no column of this name; the message names those that it has).
   template <Readable T = Value>
   Result<T> get(std::string_view column) const {
     const Result<ColumnId> id = find_column(column);

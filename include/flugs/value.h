@@ -117,7 +117,9 @@ class Value {
     std::memcpy(&bits, &v, sizeof bits);
     return Value(Type::kDouble, bits);
   }
-  /// 12.34 is decimal(1234, 2).
+  /// Digits after the point that a decimal can have.
+  static constexpr std::uint8_t kScaleMax = 18;
+  /// 12.34 is decimal(1234, 2). Every call refuses a value whose scale is above kScaleMax.
   static constexpr Value decimal(std::int64_t units, std::uint8_t scale) noexcept {
     return Value(Type::kDecimal, units).with_scale(scale);
   }
@@ -243,7 +245,6 @@ class Value {
 static_assert(sizeof(Value) == 24 && std::is_trivially_copyable_v<Value>);
 
 constexpr bool Value::read_decimal(std::string_view text, Value& out) noexcept {
-  constexpr int kScaleMax = 18;
   const bool is_negative = !text.empty() && text.front() == '-';
   if (is_negative || (!text.empty() && text.front() == '+')) text.remove_prefix(1);
   std::int64_t units = 0;  // below 0: the least number has no opposite

@@ -216,10 +216,18 @@ std::uint64_t SegmentAllocator::free_bytes() const {
 
 Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) const {
   const SpaceReport report = space();
-  const std::string why = cause.message().empty() ? "" : fmt::format(": {}", cause.message());
+  const std::uint64_t free = free_bytes();
+  std::uint64_t largest = 0;
+  {
+    const std::scoped_lock lock(map_mutex_);
+    largest = free_.largest_bytes();
+  }
+  std::string why;
+  if (free >= wanted) why = fmt::format("; the largest free piece has {}", largest);
+  if (!cause.message().empty()) why += fmt::format(": {}", cause.message());
   return Status(StatusCode::kOutOfSpace,
                 fmt::format("{} bytes wanted, {} free, {} of at most {} bytes allocated{}", wanted,
-                            free_bytes(), report.allocated_bytes, report.reserved_bytes, why));
+                            free, report.allocated_bytes, report.reserved_bytes, why));
 }
 
 }  // namespace flugs::pmem

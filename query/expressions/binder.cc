@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
 
@@ -135,7 +136,8 @@ BoundPtr Binder::bind_column(const ExprNode& from) {
     bound->domain = schema_[i].domain;
     return bound;
   }
-  fail(StatusCode::kInvalidArgument, fmt::format("no column {}", from.text));
+  fail(StatusCode::kInvalidArgument,
+       fmt::format("no column {}; there are: {}", from.text, names_of(schema_)));
 }
 
 void Binder::fill(BoundExpr& constant) {

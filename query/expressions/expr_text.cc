@@ -70,6 +70,18 @@ std::string operand(const Expr& expr) {
   return nested ? "(" + expr.to_string() + ")" : expr.to_string();
 }
 
+// `a > 1` is stored as 1 < a: the constant comes last again.
+std::string comparison_text(const ExprNode& node, std::string_view infix) {
+  const auto is_constant = [](const Expr& expr) {
+    return expr.is_given() && expr.node()->op == Op::kConstant;
+  };
+  const bool is_order = node.op == Op::kLess || node.op == Op::kLessEqual;
+  if (is_order && is_constant(node.args[0]) && !is_constant(node.args[1]))
+    return fmt::format("{} {} {}", operand(node.args[1]),
+                       node.op == Op::kLess ? ">" : ">=", operand(node.args[0]));
+  return fmt::format("{} {} {}", operand(node.args[0]), infix, operand(node.args[1]));
+}
+
 }  // namespace
 
 std::string Expr::to_string() const {
@@ -79,7 +91,7 @@ std::string Expr::to_string() const {
   if (const char* infix = infix_of(node.op); infix != nullptr) {
     if (node.op == Op::kAnd)
       return fmt::format("{} and {}", node.args[0].to_string(), node.args[1].to_string());
-    return fmt::format("{} {} {}", operand(node.args[0]), infix, operand(node.args[1]));
+    return comparison_text(node, infix);
   }
   switch (node.op) {
     case Op::kColumn:

@@ -145,7 +145,7 @@ Expr constant(const Value& value) {
         fmt::format("the decimal of {} units has no scale: make it by Value::decimal(units, scale)",
                     value.raw()));
   if (value.scale() > 18)
-    return wrong(fmt::format("there is no decimal of scale {}", value.scale()));
+    return wrong(fmt::format("a decimal of scale {}, at most 18 are allowed", value.scale()));
   auto node = std::make_shared<ExprNode>();
   node->literal = Literal(value, value.scale());
   return Expr(std::move(node));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "engine/database/database_core.h"
 #include "query/expressions/expr_node.h"
 #include "query/operators/stages.h"
@@ -38,7 +39,8 @@ std::vector<std::string> unique(std::vector<std::string> names, std::string_view
   std::set<std::string_view> seen;
   for (const std::string& name : names)
     if (!seen.insert(name).second)
-      fail(StatusCode::kInvalidArgument, fmt::format("{}: two columns named {}", step, name));
+      fail(StatusCode::kInvalidArgument,
+           fmt::format("{}: two columns named {}: give one another name, by as()", step, name));
   return names;
 }
 
@@ -53,7 +55,9 @@ std::string list_of(const std::vector<Item>& items) {
 const engine::Table& Planner::table(const std::string& name) const {
   const Result<TableId> id = context_.database->find_table(name);
   const engine::Table* found = id.ok() ? context_.database->table(*id) : nullptr;
-  if (found == nullptr) fail(StatusCode::kNotFound, fmt::format("no table {}", name));
+  if (found == nullptr)
+    fail(StatusCode::kNotFound,
+         id.ok() ? fmt::format("no table '{}'", name) : std::string(id.status().message()));
   return *found;
 }
 
@@ -168,7 +172,9 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
     if (name == row_id_name())
       outputs.push_back({TableScan::kRowIds, false});
     else if (known.count(name) == 0)
-      fail(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}", node.text, name));
+      fail(StatusCode::kInvalidArgument,
+           fmt::format("table {}: no column {}, it has {}", node.text, name,
+                       names_of(table(node.text).schema().columns)));
   Pipeline pipeline;
   pipeline.explain = explain_node("scan " + node.text, {});
   auto scan = std::make_unique<TableScan>(context_, std::move(view), conditions, std::move(outputs),

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "query/expressions/bound_expr.h"
 #include "query/expressions/expr_node.h"
 #include "query/plan/result_data.h"
@@ -124,7 +125,7 @@ bool fits(const ResultData& data, std::size_t column, detail::Wanted wanted) noe
 }  // namespace
 
 Status QueryResult::no_column(std::string_view name) const {
-  return Status(StatusCode::kInvalidArgument,
+  return Status(StatusCode::kNotFound,
                 fmt::format("the result has no column '{}': it has {}", name, names_of(*data_)));
 }
 
@@ -173,7 +174,7 @@ Status QueryResult::read(std::size_t row, std::size_t column, detail::Wanted wan
                          Value& out) const {
   if (row >= row_count())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("row {} of a result with {} rows", row, row_count()));
+                  fmt::format("row {} of a result with {}", row, counted(row_count(), "row")));
   if (!fits(*data_, column, wanted)) return misread(*data_, column, wanted, false);
   out = get_unchecked(row, column);
   return out.is_null() && !wanted.takes_null ? misread(*data_, column, wanted, true) : Status();

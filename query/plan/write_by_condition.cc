@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/names.h"
 #include "engine/database/database_core.h"
 #include "engine/database/transaction_access.h"
 #include "flugs/query.h"
@@ -44,7 +45,8 @@ Result<std::vector<ColumnValue>> columns_of(const engine::Table& table,
     while (at < all.size() && (all[at].dropped || all[at].name != change.column)) ++at;
     if (at == all.size())
       return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}", table.name(), change.column));
+                    fmt::format("table {}: no column {}, it has {}", table.name(), change.column,
+                                names_of(all)));
     columns.push_back({ColumnId(static_cast<std::uint16_t>(at)), {}});
   }
   return columns;

@@ -94,9 +94,11 @@ Result<Constant> fit_constant(const ColumnSchema& column, const Constant& consta
   const Value given = constant.value();
   const std::optional<Value> exact = exact_value(given, column.type, column.scale);
   if (!exact.has_value())
-    return unfit(fmt::format("{}: column {} of type {}: {} {} does not fit", where, column.name,
-                             to_string(column.type), to_string(given.type()),
-                             constant.to_string()));
+    return unfit(fmt::format("{}: column {} of type {}: {} {} does not fit{}", where, column.name,
+                             to_string(column.type), to_string(given.type()), constant.to_string(),
+                             column.type == Type::kDecimal && given.type() == Type::kDouble
+                                 ? ": give Value::decimal(\"12.34\")"
+                                 : ""));
   const Value value = columns::normalised(*exact, column.type).with_scale(column.scale);
   if (value.as_string().size() > kConstantBytesMax)
     return unfit(fmt::format("{}: column {}: a constant of {} bytes, at most {}", where,

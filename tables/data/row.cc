@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "base/types.h"
 #include "flugs/scan.h"
 #include "flugs/transaction.h"
@@ -129,9 +130,11 @@ Result<ColumnId> Row::find_column(std::string_view name) const {
       if (columns[i].name == name && !columns[i].dropped)
         return ColumnId(static_cast<std::uint16_t>(i));
   }
-  return Status(
-      StatusCode::kInvalidArgument,
-      fmt::format("table {}: no column '{}'", table_ == nullptr ? "" : table_->name(), name));
+  if (table_ == nullptr)
+    return Status(StatusCode::kInvalidArgument, "a Row that no call has returned holds no values");
+  return Status(StatusCode::kNotFound,
+                fmt::format("table {}: no column '{}', it has {}", table_->name(), name,
+                            names_of(table_->schema().columns)));
 }
 
 template <>

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "base/shown.h"
 #include "base/types.h"
 #include "columns/index/hash_index.h"
@@ -67,8 +68,9 @@ Status RowReader::fit(TransactionContext& context, const KeyIndex& key,
     const columns::Column& column = *data_.columns[key.columns()[i]];
     if (__builtin_expect(column.is_own(values[i]), 1)) continue;
     if (!exact_value(values[i], column.type(), column.scale()).has_value())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("key {}: {}", key.name(), column.misfit(values[i], column.type())));
+      return Status(
+          StatusCode::kInvalidArgument,
+          fmt::format("{} (key {})", column.misfit(values[i], column.type()), key.name()));
     is_copied = true;
   }
   wanted = values;
@@ -89,8 +91,8 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
                   fmt::format("table {}, key {}: not unique, use rows", data_.name(), key.name()));
   if (values.size() != key.columns().size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: get needs {} values, found {}", data_.name(),
-                              key.name(), key.columns().size(), values.size()));
+                  fmt::format("table {}, key {}: get needs {}, found {}", data_.name(), key.name(),
+                              counted(key.columns().size(), "value"), values.size()));
   std::span<const Value> wanted;
   if (Status s = fit(context, key, values, wanted); !s.ok()) return s;
   if (!key.is_hashed(wanted)) {
@@ -148,9 +150,10 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
                            FunctionRef<bool(const Row&)> visit) const {
   const KeyIndex& key = *data_.keys[key_index];
   if (prefix.size() > key.columns().size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: {} values for {} columns", data_.name(),
-                              key.name(), prefix.size(), key.columns().size()));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}, key {}: {} for {}", data_.name(), key.name(),
+                    counted(prefix.size(), "value"), counted(key.columns().size(), "column")));
   if (key.is_ordered()) return range(context, key_index, {prefix, true}, {prefix, true}, visit);
   if (prefix.size() < key.hashed_columns())
     return Status(StatusCode::kInvalidArgument,
@@ -190,8 +193,9 @@ Status RowReader::fit_bound(TransactionContext& context, const KeyIndex& key, co
                             std::vector<Value>& values) const {
   if (bound.values.size() > key.columns().size())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: a bound has {} values for {} columns",
-                              data_.name(), key.name(), bound.values.size(), key.columns().size()));
+                  fmt::format("table {}, key {}: a bound has {} for {}", data_.name(), key.name(),
+                              counted(bound.values.size(), "value"),
+                              counted(key.columns().size(), "column")));
   std::span<const Value> wanted;
   if (Status s = fit(context, key, bound.values, wanted); !s.ok()) return s;
   values.assign(wanted.begin(), wanted.end());

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
 #include "tables/table/row_writer.h"
@@ -17,8 +18,9 @@ namespace flugs::engine {
 
 Status RowWriter::check_width(const TableDefinition& now, std::size_t width) const {
   if (data_.takes_width(now, width)) return {};
-  return Status(StatusCode::kInvalidArgument, fmt::format("table {}: {} values for {} columns",
-                                                          data_.name(), width, now.columns.size()));
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}: {} for {}", data_.name(), counted(width, "value"),
+                            counted(now.columns.size(), "column")));
 }
 
 // The number of values of each row. Without row ids it is the number of all columns.
@@ -190,14 +192,14 @@ Result<RowId> RowWriter::insert_constrained(const TableDefinition& now,
 }
 
 Status RowWriter::insert_constrained_rows(const TableDefinition& now, std::span<const Value> values,
-                                          std::size_t width, std::span<RowId> ids) {
+                                          std::size_t width, std::span<RowId> ids, LongCall& call) {
   if (Status s = complete(now, values, width); !s.ok()) return s;
   if (Status s = number_rows(now, values, width); !s.ok()) return s;
   if (Status s = fit_values(now, values, width); !s.ok()) return s;
   for (std::size_t i = 0; i < values.size(); i += width)
     if (Status s = check_new_row(now, values.subspan(i, width)); !s.ok()) return s;
   const TransactionMark mark = context_.mark();
-  if (Status s = insert_checked_rows(values, width, ids); !s.ok()) return s;
+  if (Status s = insert_checked_rows(values, width, ids, call); !s.ok()) return s;
   return data_.constraints.any_of(RowConstraints::kReferring) ? Cascade(context_, mark).finish()
                                                               : Status();
 }

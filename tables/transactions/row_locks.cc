@@ -86,8 +86,7 @@ Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_poin
   Lock& lock = place->second;  // does not move while a transaction holds it or waits
   if (lock.holder == slot) return {};
   is_new = true;
-  if (Clock::now() >= deadline)
-    return Status(StatusCode::kBusy, "another transaction has locked the row");
+  if (Clock::now() >= deadline) return Status(StatusCode::kBusy);
   return wait(guard, lock, slot, deadline, must_stop);
 }
 
@@ -109,11 +108,17 @@ Status RowLocks::wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint
     const bool stops = must_stop();
     if (!stops && Clock::now() < deadline) continue;
     leave_queue(lock, waiter);
-    return stops ? Status(StatusCode::kCancelled)
-                 : Status(StatusCode::kBusy,
-                          "another transaction has kept the row locked during the whole wait");
+    return Status(stops ? StatusCode::kCancelled : StatusCode::kBusy);
   }
   return {};
+}
+
+std::optional<std::uint32_t> RowLocks::holder_of(const LockName& name) const {
+  Part& of_name = part(name);
+  const std::lock_guard guard(of_name.mutex);
+  const auto found = of_name.locks.find(name);
+  if (found == of_name.locks.end()) return std::nullopt;
+  return found->second.holder;
 }
 
 void RowLocks::unlock(const LockName& name, std::uint32_t slot) noexcept {

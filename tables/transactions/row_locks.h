@@ -65,6 +65,8 @@ class RowLocks {
   Status begin_waiting(std::uint32_t slot, std::uint32_t other);
   void end_waiting(std::uint32_t slot) noexcept;
 
+  /// The slot whose transaction has locked the record, if one has.
+  std::optional<std::uint32_t> holder_of(const LockName& name) const;
   /// Number of locks that are held.
   std::size_t size() const;
 

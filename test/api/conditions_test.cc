@@ -81,8 +81,10 @@ TEST_CASE("a write by condition that fails has changed nothing", "[api]") {
   CHECK(update(col("id") < 2, "stock", query::constant(Value::null())).code() ==
         StatusCode::kConstraintViolated);
   CHECK(update(col("id") < 2, "stock", col("name")).code() == StatusCode::kConstraintViolated);
-  CHECK(update(col("id") < 2, "none", col("id")).message() == "table items: no column none");
-  CHECK(update(col("none") < 2, "stock", col("id")).message() == "no column none");
+  CHECK(update(col("id") < 2, "none", col("id")).message() ==
+        "table items: no column none, it has id, stock, price, name");
+  CHECK(update(col("none") < 2, "stock", col("id")).message() ==
+        "no column none; there are: id, stock, price, name");
   CHECK(update(col("id"), "stock", col("id")).code() == StatusCode::kInvalidArgument);
   CHECK(t.update_where(items.table, col("id") < 2, {}).code() == StatusCode::kInvalidArgument);
   CHECK(t.remove_where(TableId(99), col("id") < 2).code() == StatusCode::kNotFound);
@@ -132,7 +134,7 @@ TEST_CASE("scans and queries by an expression, with the ids of rows", "[api]") {
     CHECK(rows <= ScanBatch::kRowsMax);
     CHECK(t.scan(items.table, columns, col("no") >= 0, [](const ScanBatch&) {
              return true;
-           }).message() == "no column no");
+           }).message() == "no column no; there are: id, stock, price, name");
     const query::QueryResult found = must(query::Query::table("items")
                                               .where(col("name") == "item 42")
                                               .select({query::row_id(), "id"})

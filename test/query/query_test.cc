@@ -64,7 +64,7 @@ TEST_CASE("errors in a query are reported") {
   Numbers n;
   const auto wrong = StatusCode::kInvalidArgument;
   check_failure(n.run(Query::table("nothing")), StatusCode::kNotFound, "nothing");
-  check_failure(n.run(numbers().where(col("m") == 1)), wrong, "no column m");
+  check_failure(n.run(numbers().where(col("m") == 1)), wrong, "no column m; there are: ");
   check_failure(n.run(numbers().group_by({"m"}, {})), wrong, "m");
   check_failure(n.run(numbers().where(col("n"))), wrong, "condition");
   check_failure(n.run(numbers().select({"n", "n"})), wrong, "two columns named n");
