@@ -119,7 +119,7 @@ void PoolAudit::link_foreign_keys() {
 
 // Uses no indexes, but sorted hashes of the rows.
 void PoolAudit::audit_foreign_keys(const Table& table) {
-  for (const auto& foreign : table.references().foreign_keys()) {
+  for (const ForeignKey* foreign : table.references().foreign_keys()) {
     const std::string part =
         fmt::format("table {}, foreign key {}", table.name(), foreign->schema().name);
     const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];

@@ -27,31 +27,29 @@ Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& fore
 
 }  // namespace
 
-// Resolves the names in foreign keys, as they are now. Tables in `made` count, although nobody else
-// can find them yet.
-Status Catalog::resolve_foreign_keys(TableSchema& schema, std::span<const NewTable> made) const {
-  for (ForeignKeySchema& foreign : schema.foreign_keys) {
-    const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
-    foreign.referenced.table = TableId(next_table_id_);
-    const auto look_at = [&](const Table& table) {
-      if (parent != nullptr || table.name() != foreign.table) return;
-      parent = &table.schema();
-      foreign.referenced.table = table.id();
-    };
-    for (const NewTable& one : made) look_at(*one.table);
-    for (const auto& table : owned_tables_)
-      if (!table->is_dropped()) look_at(*table);
-    if (parent == nullptr)
-      return invalid_reference(schema, foreign, fmt::format("no table '{}'", foreign.table));
-    const auto key = std::find_if(parent->keys.begin(), parent->keys.end(),
-                                  [&](const KeySchema& k) { return k.name == foreign.key; });
-    if (key == parent->keys.end())
-      return invalid_reference(schema, foreign,
-                               fmt::format("table {} has no key '{}'", parent->name, foreign.key));
-    foreign.referenced.index = static_cast<std::uint16_t>(key - parent->keys.begin());
-    if (Status s = check_reference(schema, foreign, *parent); !s.ok()) return s;
-  }
-  return {};
+// Tables in `made` count, although nobody else can find them yet.
+Status Catalog::resolve(const TableSchema& schema, TableId self, ForeignKeySchema& foreign,
+                        std::span<const NewTable> made) const {
+  const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
+  foreign.referenced.table = self;
+  const auto look_at = [&](const Table& table) {
+    if (parent != nullptr || table.name() != foreign.table) return;
+    parent = &table.schema();
+    foreign.referenced.table = table.id();
+  };
+  for (const NewTable& one : made) look_at(*one.table);
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped()) look_at(*table);
+  if (parent == nullptr)
+    return invalid_reference(schema, foreign, fmt::format("no table '{}'", foreign.table));
+  const auto key = std::find_if(parent->keys.begin(), parent->keys.end(), [&](const KeySchema& k) {
+    return !k.dropped && k.name == foreign.key;
+  });
+  if (key == parent->keys.end())
+    return invalid_reference(schema, foreign,
+                             fmt::format("table {} has no key '{}'", parent->name, foreign.key));
+  foreign.referenced.index = static_cast<std::uint16_t>(key - parent->keys.begin());
+  return check_reference(schema, foreign, *parent);
 }
 
 Result<TableId> Catalog::create_table(const TableSchema& wanted) {
@@ -142,7 +140,8 @@ Status Catalog::full() const {
 Status Catalog::make_tables(std::vector<TableSchema>&& schemas, std::vector<NewTable>& made,
                             pmem::Persister& persister) {
   for (TableSchema& schema : schemas) {
-    if (Status s = resolve_foreign_keys(schema, made); !s.ok()) return s;
+    for (ForeignKeySchema& foreign : schema.foreign_keys)
+      if (Status s = resolve(schema, TableId(next_table_id_), foreign, made); !s.ok()) return s;
     Result<pmem::Extent> extent =
         make_table_layout(pool_, schema, next_table_id_, index_place(), segment_bytes_, persister);
     if (!extent.ok()) return std::move(extent).status();

@@ -56,6 +56,12 @@ class Catalog final {
   Result<TableId> find_table(std::string_view name) const;
   std::vector<TableId> tables() const;
 
+  /// Finds what a foreign key of a table with this schema and id refers to, by the names of now.
+  /// Under `ddl_mutex()`. Fails with kInvalidArgument.
+  Status resolve(const TableSchema& schema, TableId self, ForeignKeySchema& foreign) const {
+    return resolve(schema, self, foreign, {});
+  }
+
   Result<TableId> create_table(const TableSchema& schema);
   /// All of them, or none. A schema may refer to tables that stand before it.
   Result<std::vector<TableId>> create_tables(std::span<const TableSchema> schemas);
@@ -98,7 +104,8 @@ class Catalog final {
   bool is_taken(std::string_view name) const noexcept;
   bool has_places_for(std::size_t tables) const noexcept;
   Status full() const;
-  Status resolve_foreign_keys(TableSchema& schema, std::span<const NewTable> made) const;
+  Status resolve(const TableSchema& schema, TableId self, ForeignKeySchema& foreign,
+                 std::span<const NewTable> made) const;
   Status make_tables(std::vector<TableSchema>&& schemas, std::vector<NewTable>& made,
                      pmem::Persister& persister);
   Status link_foreign_keys();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@
 #include "base/fork.h"
 #include "engine/database/background_threads.h"
 #include "engine/database/catalog.h"
-#include "engine/database/key_changes.h"
+#include "engine/database/constraint_changes.h"
 #include "engine/database/opening_budget.h"
 #include "engine/database/retry_queue.h"
 #include "engine/database/schema_changes.h"
@@ -94,6 +95,24 @@ class DatabaseCore final {
     return key_changes_.add_key(id, wanted, options);
   }
   Status drop_key(KeyId key) { return key_changes_.drop_key(key); }
+  Status add_check(TableId id, const CheckSchema& wanted) {
+    return constraint_changes_.add_check(id, wanted);
+  }
+  Status drop_check(TableId id, std::string_view name) {
+    return constraint_changes_.drop_check(id, name);
+  }
+  Status set_not_null(TableId id, ColumnId column, bool not_null) {
+    return constraint_changes_.set_not_null(id, column, not_null);
+  }
+  Status set_default(TableId id, ColumnId column, const std::optional<Value>& value) {
+    return constraint_changes_.set_default(id, column, value);
+  }
+  Status add_foreign_key(TableId id, const ForeignKeySchema& wanted) {
+    return constraint_changes_.add_foreign_key(id, wanted);
+  }
+  Status drop_foreign_key(TableId id, std::string_view name) {
+    return constraint_changes_.drop_foreign_key(id, name);
+  }
   Status skip_numbers(TableId id, std::int64_t last);
   Result<Prepared> prepare(KeyId key, std::span<const ColumnId> columns) const;
   /// A number that no other opening in this process has; not 0.
@@ -149,6 +168,7 @@ class DatabaseCore final {
   Catalog catalog_;
   SchemaChanges schema_changes_;
   KeyChanges key_changes_;
+  ConstraintChanges constraint_changes_;
   const std::uint64_t opening_;
   std::atomic<bool> is_forked_{false};
   std::atomic<bool> is_left_{false};

@@ -23,10 +23,9 @@ Status no_key(const Table& table, std::size_t index) {
   return Status(StatusCode::kNotFound, fmt::format("table {}: no key {}", table.name(), index));
 }
 
-// The present definition, with the key in that place.
-StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
+// The schema with the key in that place.
+StoredSchema with_key(StoredSchema next, std::size_t place, KeySchema key) {
   FLUGS_CHECK(place < kKeysMax);
-  StoredSchema next = table.table_columns().stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
   next.schema.keys[place] = std::move(key);
   return next;
@@ -53,7 +52,46 @@ Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key
                             kKeysMax, kKeysMax));
 }
 
-// Columns of the key are found by position: they may be renamed meanwhile.
+// From here on no thread makes indexes of the table, or reads rows that opening left.
+Status KeyChanges::prepare(Table& table, const CallOptions& options) {
+  if (Status s = table.index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
+  while (!options.stop.stop_requested() && table.row_sweep().sweep_more()) {
+  }
+  if (options.stop.stop_requested())
+    return stopped_by_caller(fmt::format("table {}", table.name()));
+  return table.row_sweep().sweep_all();
+}
+
+Result<std::size_t> KeyChanges::begin_key(Table& table, const KeySchema& wanted) {
+  Result<std::size_t> place = place_for_key(table, wanted);
+  if (!place.ok()) return place;
+  Result<TableSchema> completed =
+      complete_schema(with_key(table.table_columns().stored(), *place, wanted).schema);
+  if (!completed.ok()) return std::move(completed).status();
+  table.table_columns().begin_key(*place, completed->keys[*place]);
+  return place;
+}
+
+// Columns of the key are found by position: they may have been renamed meanwhile.
+Status KeyChanges::finish_key(Table& table, std::size_t place, const KeySchema& wanted,
+                              StoredSchema next) {
+  if (table.is_dropped()) return no_table();
+  KeySchema key = wanted;
+  const auto columns = table.keys()[place]->columns();
+  FLUGS_CHECK(columns.size() == key.columns.size());
+  for (std::size_t i = 0; i < key.columns.size(); ++i)
+    key.columns[i] = table.schema().columns[columns[i]].name;
+  return table.table_columns().finish_key(place, with_key(std::move(next), place, std::move(key)));
+}
+
+void KeyChanges::give_up_key(Table& table, std::size_t place, StatusCode why) {
+  {
+    const std::lock_guard guard(catalog_.ddl_mutex());
+    withdraw_key(table, place);
+  }
+  if (why != StatusCode::kBusy) release_key(table);  // kBusy: still in use
+}
+
 Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted, const CallOptions& options) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
@@ -61,43 +99,24 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted, const Cal
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: a dropped key cannot be added", altered->name()));
   const std::lock_guard no_merge(altered->merge_mutex());
-  // From here on no thread makes indexes of the table, or reads rows that opening left.
-  if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
-  while (!options.stop.stop_requested() && altered->row_sweep().sweep_more()) {
-  }
-  if (options.stop.stop_requested())
-    return stopped_by_caller(fmt::format("table {}, key {}", altered->name(), wanted.name));
-  if (Status s = altered->row_sweep().sweep_all(); !s.ok()) return s;
-  std::size_t place = 0;
+  if (Status s = prepare(*altered, options); !s.ok()) return s;
+  Result<std::size_t> place = no_table();
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
     if (altered->is_dropped()) return no_table();
-    const Result<std::size_t> found = place_for_key(*altered, wanted);
-    if (!found.ok()) return found.status();
-    place = *found;
-    Result<TableSchema> completed = complete_schema(with_key(*altered, place, wanted).schema);
-    if (!completed.ok()) return std::move(completed).status();
-    altered->table_columns().begin_key(place, completed->keys[place]);
+    place = begin_key(*altered, wanted);
+    if (!place.ok()) return place.status();
   }
-  Status made = make_key(*altered, place, options);
+  Status made = make_key(*altered, *place, options);
   if (made.ok()) {
     const std::lock_guard guard(catalog_.ddl_mutex());
-    KeySchema key = wanted;
-    const auto columns = altered->keys()[place]->columns();
-    FLUGS_CHECK(columns.size() == key.columns.size());
-    for (std::size_t i = 0; i < key.columns.size(); ++i)
-      key.columns[i] = altered->schema().columns[columns[i]].name;
-    made = altered->is_dropped() ? no_table()
-                                 : altered->table_columns().finish_key(
-                                       place, with_key(*altered, place, std::move(key)));
+    made = finish_key(*altered, *place, wanted, altered->table_columns().stored());
   }
-  if (made.ok()) return KeyId{id, static_cast<std::uint16_t>(place)};
-  {
-    const std::lock_guard guard(catalog_.ddl_mutex());
-    withdraw_key(*altered, place);
+  if (!made.ok()) {
+    give_up_key(*altered, *place, made.code());
+    return made;
   }
-  if (made.code() != StatusCode::kBusy) release_key(*altered);  // kBusy: still in use
-  return made;
+  return KeyId{id, static_cast<std::uint16_t>(*place)};
 }
 
 // Writers have maintained the key since before this call. No transaction may be left that wrote
@@ -153,8 +172,8 @@ Status KeyChanges::drop_key(KeyId key) {
     if (Status s = check_droppable(*altered, key.index); !s.ok()) return s;
     KeySchema dropped;
     dropped.dropped = true;
-    if (Status s =
-            altered->table_columns().alter(with_key(*altered, key.index, std::move(dropped)));
+    if (Status s = altered->table_columns().alter(
+            with_key(altered->table_columns().stored(), key.index, std::move(dropped)));
         !s.ok())
       return s;
     withdraw_key(*altered, key.index);
@@ -171,7 +190,7 @@ Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
     return Status(StatusCode::kConstraintViolated, fmt::format("{}: {}", key, why));
   };
   if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
-  for (const auto& foreign : table.references().foreign_keys())
+  for (const ForeignKey* foreign : table.references().foreign_keys())
     if (foreign->child_key == index)
       return refused(
           fmt::format("foreign key {} uses it to find its rows", foreign->schema().name));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -77,7 +78,10 @@ Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::stri
   for (KeySchema& key : schema.keys) replace_name(key.columns, before, name);
   for (ForeignKeySchema& foreign : schema.foreign_keys) replace_name(foreign.columns, before, name);
   for (CheckSchema& check : schema.checks) check.condition = renamed(check.condition, before, name);
-  return altered->table_columns().alter(std::move(next));
+  return altered->table_columns().alter(std::move(next), [&] {
+    std::optional<CheckSchema>& pending = altered->data().pending.check;
+    if (pending.has_value()) pending->condition = renamed(pending->condition, before, name);
+  });
 }
 
 Status SchemaChanges::rename_key(KeyId key, const std::string& name) {

@@ -323,6 +323,40 @@ class Database {
   /// message names, uses the column, or refers to a key that does), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
 
+  /// Adds a check, or drops one. Adding it has three parts. First the call waits up to one second
+  /// for all open transactions, including one of this thread. Transactions that begin later obey
+  /// the check, even if adding it fails in the end. Second, all rows are checked, one to ten
+  /// million in a second. Third, the call waits up to one second for transactions that began before
+  /// that. So no transaction sees a row that breaks a check of the schema. A running merge ends
+  /// first.
+  ///
+  /// Durable when: it returns ok; a crash before leaves nothing of it. Fails with: kNotFound (no
+  /// such table; to drop: no such check), kAlreadyExists (the name is taken), kInvalidArgument (a
+  /// reason for which create_table refuses a check), kConstraintViolated (a row breaks it; the
+  /// message has check and values), kBusy (a transaction that began before is still open, see
+  /// above), kTooManyTransactions, kOutOfSpace. After a failure nothing has changed.
+  Status add_check(TableId table, const CheckSchema& check);
+  Status drop_check(TableId table, std::string_view name);
+  /// Makes a column NOT NULL, with waits and failures as add_check; also fails with
+  /// kInvalidArgument if its default is NULL, or if a foreign key sets it to NULL. With `not_null`
+  /// false the column may be NULL again. A column that never could be holds its values directly
+  /// from then on, like one that changes its type (change_type), and can fail with kBusy as that
+  /// call. Also fails with kConstraintViolated: the column gives numbers, or is in the primary key.
+  Status set_not_null(TableId table, ColumnId column, bool not_null = true);
+  /// Sets the default of a column for inserts from now on, or takes it away. Rows that are there
+  /// stay as they are. Durable when: it returns ok. Fails with: kNotFound, kInvalidArgument (a
+  /// reason for which create_table refuses a default), kOutOfSpace.
+  Status set_default(TableId table, ColumnId column, const std::optional<Value>& value);
+  /// Adds a foreign key, with waits and failures as add_check, or drops one. What it refers to must
+  /// exist, as for create_table. If the table has no key that begins with the columns, it gets one
+  /// as by create_table, made as by add_key. Two tables may refer to each other: to drop such a
+  /// table, drop a foreign key first. While the call runs, a statement that would have to change or
+  /// delete referring rows gets kConflict. Dropping a foreign key leaves the key that was made.
+  ///
+  /// Also fails with: kBusy (the place of a dropped key is still in use), kCorrupt.
+  Status add_foreign_key(TableId table, const ForeignKeySchema& foreign_key);
+  Status drop_foreign_key(TableId table, std::string_view name);
+
   /// Keeps the auto-increment column of the table from giving any number up to `last`: for rows
   /// that bring their own numbers. The counter only moves upwards; a lower number changes nothing.
   /// Inserts that run meanwhile may still get a lower number. Durable when: it returns ok.

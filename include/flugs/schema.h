@@ -117,7 +117,7 @@ struct ForeignKeySchema {
   std::string key = "primary";            ///< a unique key of that table
   ReferenceAction on_delete = ReferenceAction::kRestrict;
   ReferenceAction on_update = ReferenceAction::kRestrict;
-  KeyId referenced = {};  ///< the ids of the names; set by Database::create_table
+  KeyId referenced = {};  ///< the ids of the names; set by create_table and add_foreign_key
 };
 
 /// What a column may say besides its name and type; see ColumnSchema.

@@ -76,15 +76,15 @@ Result<AddedColumnLayout*> read_added_column(pmem::Pool& pool, std::uint64_t off
     return corrupt("column inside the extent of bytes", added.bytes, added.hints_offset);
   if (added.constant < AddedColumnLayout::kValue || added.constant > AddedColumnLayout::kNone)
     return corrupt("kind of constant up to", AddedColumnLayout::kNone, added.constant);
-  if (added.constant == AddedColumnLayout::kNull && !schema.nullable && !schema.dropped)
-    return corrupt("a constant that is NOT NULL, of kind", AddedColumnLayout::kValue,
-                   added.constant);
   const columns::ColumnLayout& layout = column_layout_of(added);
   if (layout.type != static_cast<std::uint8_t>(schema.type) ||
-      layout.encoding != static_cast<std::uint8_t>(schema.encoding) ||
-      layout.nullable != (schema.nullable ? 1 : 0))
+      layout.encoding != static_cast<std::uint8_t>(schema.encoding))
     return corrupt("column as in the schema, of type", static_cast<std::uint64_t>(schema.type),
                    layout.type);
+  if (layout.nullable > 1) return corrupt("whether it may be NULL, up to", 1, layout.nullable);
+  if (added.constant == AddedColumnLayout::kNull && layout.nullable == 0 && !schema.dropped)
+    return corrupt("a constant that is NOT NULL, of kind", AddedColumnLayout::kValue,
+                   added.constant);
   return &added;
 }
 

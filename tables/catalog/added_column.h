@@ -23,8 +23,9 @@ columns::HintIndexLayout* hints_of(AddedColumnLayout& added) noexcept;
 columns::Cell constant_of(const AddedColumnLayout& added) noexcept;
 pmem::Extent extent_of(pmem::Pool& pool, const AddedColumnLayout& added) noexcept;
 
-/// Finds the layout at `offset`, of a column with this schema, number `column` of the table. Trusts
-/// nothing: fails with kCorrupt.
+/// Finds the layout at `offset`, of a column with this schema, number `column` of the table. Its
+/// `nullable` is not compared: it may say less or more than the schema of today. Trusts nothing:
+/// fails with kCorrupt.
 Result<AddedColumnLayout*> read_added_column(pmem::Pool& pool, std::uint64_t offset,
                                              std::uint32_t table_id, const std::string& table,
                                              std::size_t column, const ColumnSchema& schema);

@@ -64,6 +64,23 @@ std::size_t key_for(const TableSchema& schema, const std::vector<std::string>& c
                                   schema.keys.begin());
 }
 
+Status check_foreign_key(const TableSchema& schema, const ForeignKeySchema& foreign) {
+  if (Status s = check_name("foreign key", foreign.name); !s.ok()) return s;
+  return check_columns(schema, foreign);
+}
+
+Result<KeySchema> new_key_for(const TableSchema& schema, const ForeignKeySchema& foreign) {
+  KeySchema key;
+  key.name = foreign.name;
+  key.columns = foreign.columns;
+  key.ordered = true;
+  for (const KeySchema& other : schema.keys)
+    if (other.name == key.name)
+      return refused(schema, foreign,
+                     "a key of the same name does not begin with the foreign key's columns");
+  return key;
+}
+
 Status complete_foreign_keys(TableSchema& schema) {
   if (schema.foreign_keys.size() > kForeignKeysMax)
     return Status(StatusCode::kInvalidArgument,
@@ -71,20 +88,13 @@ Status complete_foreign_keys(TableSchema& schema) {
                               schema.foreign_keys.size(), kForeignKeysMax));
   std::set<std::string> names;
   for (const ForeignKeySchema& foreign : schema.foreign_keys) {
-    if (Status s = check_name("foreign key", foreign.name); !s.ok()) return s;
+    if (Status s = check_foreign_key(schema, foreign); !s.ok()) return s;
     if (!names.insert(foreign.name).second)
       return refused(schema, foreign, "the name occurs twice");
-    if (Status s = check_columns(schema, foreign); !s.ok()) return s;
     if (key_for(schema, foreign.columns) != schema.keys.size()) continue;
-    KeySchema key;
-    key.name = foreign.name;
-    key.columns = foreign.columns;
-    key.ordered = true;
-    for (const KeySchema& other : schema.keys)
-      if (other.name == key.name)
-        return refused(schema, foreign,
-                       "a key of the same name does not begin with the foreign key's columns");
-    schema.keys.push_back(std::move(key));
+    Result<KeySchema> key = new_key_for(schema, foreign);
+    if (!key.ok()) return std::move(key).status();
+    schema.keys.push_back(*std::move(key));
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "base/long_call.h"
 #include "tables/data/cell_checks.h"
 #include "tables/data/index_run_audit.h"
@@ -90,7 +92,18 @@ Status TableAudit::check_groups(FunctionRef<bool(std::uint32_t rows)> goes_on) c
 Status TableAudit::check_conditions(std::uint32_t row) const {
   const RowView view = data_.rows.view(row);
   const auto value = [&](std::size_t column) { return view.value(*data_.columns[column], column); };
-  for (const CheckConstraint& check : data_.definition().checks)
+  const TableDefinition& definition = data_.definition();
+  for (std::size_t i = 0; i < definition.schema().columns.size(); ++i) {
+    const ColumnSchema& column = definition.schema().columns[i];
+    const columns::Column& held = *data_.columns[i];
+    if (column.nullable || column.dropped || !held.nullable() || !value(i).is_null()) continue;
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: table {}, row {}, column {}: expected a value in a column that "
+                              "is NOT NULL, found NULL",
+                              data_.pool.path(), data_.name(), row, column.name));
+  }
+  for (const CheckConstraint& check :
+       std::span(definition.checks).first(definition.schema().checks.size()))
     if (!check.holds(value))
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: row {}: {}", data_.pool.path(), row, check.describe(value)));

@@ -56,6 +56,16 @@ TableData::TableData(pmem::Pool& pool_of_it, TableLayout& layout_of_it, StoredSc
       runs(pool, layout, rows, shapes_of(layout, definition().stored),
            definition().stored.key_additions, fmt::format("table {}, index runs", name())) {}
 
+// A statement that takes the new definition finds the bit, too. A statement that goes on with the
+// former definition may miss it only for checks that are dropped.
+void TableData::define(StoredSchema stored) {
+  auto next = std::make_unique<const TableDefinition>(std::move(stored), pending);
+  const bool has_checks = !next->checks.empty();
+  if (has_checks) constraints.add(RowConstraints::kChecked);
+  definitions.put(std::move(next));
+  if (!has_checks) constraints.remove(RowConstraints::kChecked);
+}
+
 void TableData::make_keys() {
   const StoredSchema& stored = definition().stored;
   const std::vector<KeySchema>& wanted = stored.schema.keys;

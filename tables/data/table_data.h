@@ -39,6 +39,8 @@ struct TableData final {
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
   bool is_dropped() const noexcept { return dropped.load(std::memory_order_acquire); }
+  /// Publishes another definition, with the pending constraint. Under the database's ddl_mutex_.
+  void define(StoredSchema stored);
   /// Columns that were dropped keep their numbers. No reader is shown what rows have of them.
   bool has_dropped_columns() const noexcept {
     return dropped_columns.load(std::memory_order_relaxed);
@@ -85,6 +87,7 @@ struct TableData final {
   pmem::Pool& pool;
   TableLayout& layout;
   Published<TableDefinition> definitions;
+  PendingConstraint pending;  // of the definition from the next define on; under ddl_mutex_
   // One per column. A column with several editions has one per edition instead, and its entry here
   // says that the column must be asked.
   StableArray<columns::Decoder> decoders;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,13 @@ struct DefinedColumn {
   }
 };
 
+/// A constraint that is being added to a table with rows: writes obey it already, but the schema in
+/// the pool does not have it yet, because the rows that are there may break it.
+struct PendingConstraint {
+  std::optional<CheckSchema> check = {};
+  std::optional<std::uint16_t> not_null = {};  ///< a column
+};
+
 /// The name, contents and constraints of a table at one moment. Altering the table replaces the
 /// definition, so that a reader sees all of a change or nothing. It leaves out the list of columns'
 /// changes, which only a thread that alters the table needs (TableColumns::stored): that list gets
@@ -53,13 +62,16 @@ struct DefinedColumn {
 ///
 /// Thread-safety: immutable.
 struct TableDefinition {
-  /// The schema must have passed complete_schema.
-  explicit TableDefinition(StoredSchema of) : stored(std::move(of)) {
+  /// The schema must have passed complete_schema, also with the pending constraint.
+  explicit TableDefinition(StoredSchema of, PendingConstraint being_added = {})
+      : stored(std::move(of)), pending(std::move(being_added)) {
     FLUGS_CHECK(stored.changed_columns.empty());
-    checks.reserve(stored.schema.checks.size());
+    checks.reserve(stored.schema.checks.size() + 1);
     for (const CheckSchema& check : stored.schema.checks) checks.emplace_back(stored.schema, check);
+    if (pending.check.has_value()) checks.emplace_back(stored.schema, *pending.check);
     columns.reserve(stored.schema.columns.size());
     for (const ColumnSchema& column : stored.schema.columns) columns.emplace_back(column);
+    if (pending.not_null.has_value()) columns[*pending.not_null].nullable = false;
   }
   TableDefinition(const TableDefinition&) = delete;  // checks refer to the schema
   TableDefinition& operator=(const TableDefinition&) = delete;
@@ -70,8 +82,9 @@ struct TableDefinition {
   }
 
   const StoredSchema stored;  ///< without changed_columns
-  std::vector<CheckConstraint> checks;
-  std::vector<DefinedColumn> columns;  ///< all columns, with dropped ones
+  const PendingConstraint pending;
+  std::vector<CheckConstraint> checks;  ///< those of the schema, then the pending one
+  std::vector<DefinedColumn> columns;   ///< all columns, with dropped ones
 };
 
 }  // namespace flugs::engine

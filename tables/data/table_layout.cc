@@ -31,8 +31,8 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
 
 // Whether the parts of a column that no change of a schema touches are the same.
 bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
-  return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
-         a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
+  return a.type == b.type && a.encoding == b.encoding && a.scale == b.scale &&
+         (a.auto_increment == b.auto_increment || b.dropped);
 }
 
 static_assert(sizeof(TableLayout) % alignof(columns::ColumnLayout) == 0);
@@ -102,13 +102,27 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
 namespace {
 
 // Checks what changes of the schema made: layouts of added columns, and of the later editions of
-// columns whose type changed.
+// columns whose type changed. An edition may be NULL if the edition before may, and if the schema
+// says so for the newest.
 Status check_later_columns(pmem::Pool& pool, const TableLayout& layout,
                            const StoredSchema& stored) {
+  const auto* created = reinterpret_cast<const columns::ColumnLayout*>(&layout + 1);
+  std::vector<bool> nullable(stored.schema.columns.size());
+  for (std::size_t i = 0; i < layout.column_count; ++i) nullable[i] = created[i].nullable != 0;
+  const auto wrong_null = [&](std::size_t column) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: table {}, column {}: expected an edition that may be NULL, as "
+                              "the edition before or the schema says, found one that is NOT NULL",
+                              pool.path(), stored.schema.name, column));
+  };
   const auto check = [&](std::uint64_t offset, std::size_t column, const ColumnSchema& schema) {
     Result<AddedColumnLayout*> read =
         read_added_column(pool, offset, layout.table_id, stored.schema.name, column, schema);
-    return read.ok() ? Status() : std::move(read).status();
+    if (!read.ok()) return std::move(read).status();
+    const bool may_be_null = column_layout_of(**read).nullable != 0;
+    if (nullable[column] && !may_be_null) return wrong_null(column);
+    nullable[column] = may_be_null;
+    return Status();
   };
   for (std::size_t i = 0; i < stored.added_columns.size(); ++i) {
     const std::size_t column = layout.column_count + i;
@@ -127,6 +141,8 @@ Status check_later_columns(pmem::Pool& pool, const TableLayout& layout,
                                 pool.path(), stored.schema.name, i, made.name, changed.type,
                                 to_string(made.type)));
   }
+  for (std::size_t i = 0; i < nullable.size(); ++i)
+    if (stored.schema.columns[i].nullable && !nullable[i]) return wrong_null(i);
   return Status();
 }
 

@@ -49,8 +49,15 @@ KeyColumns::KeyColumns(const RowStore& rows, const columns::ColumnArray& columns
   FLUGS_CHECK(hashed_columns_ <= key_size);
   for (const std::uint16_t column : compare_.columns())
     if (!facts_of(columns_[column]->type()).is_always_normal) set_needs_normalising();
-  for (std::size_t i = 0; i < hashed_columns_; ++i)
-    hashes_nullable_ |= columns_[compare_.columns()[i]]->nullable();
+  for (const std::uint16_t column : compare_.columns())
+    if (columns_[column]->nullable()) note_nullable(column);
+}
+
+// Whoever meets a row with NULL sees the store: the row was written after it.
+void KeyColumns::note_nullable(std::size_t column) noexcept {
+  const auto hashed = columns().first(hashed_columns_);
+  if (std::find(hashed.begin(), hashed.end(), column) != hashed.end())
+    hashes_nullable_.store(true, std::memory_order_relaxed);
 }
 
 std::string KeyColumns::describe(std::span<const Value> values) const {
@@ -85,7 +92,7 @@ bool KeyColumns::has_null(std::uint32_t row) const noexcept {
 
 bool KeyColumns::is_hashed(std::uint32_t row) const noexcept {
   if (!unique_) return false;
-  if (!hashes_nullable_) return true;
+  if (!hashes_nullable_.load(std::memory_order_relaxed)) return true;
   const RowView view = rows_.view(row);
   for (std::size_t i = 0; i < hashed_columns_; ++i)
     if (view.is_null(*columns_[columns()[i]], columns()[i])) return false;
@@ -94,7 +101,8 @@ bool KeyColumns::is_hashed(std::uint32_t row) const noexcept {
 
 bool KeyColumns::is_hashed(std::span<const Value> values) const noexcept {
   FLUGS_DCHECK(values.size() >= hashed_columns_);
-  if (!hashes_nullable_) return true;  // no row has NULL there; NULL finds nothing
+  if (!hashes_nullable_.load(std::memory_order_relaxed))
+    return true;  // no row has NULL there; NULL finds nothing
   const auto hashed = values.first(hashed_columns_);
   return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
 }

@@ -60,6 +60,8 @@ class KeyColumns : public columns::OrderedIndexCompare {
     needs_normalising_.store(true, std::memory_order_relaxed);
   }
   bool has_column(std::size_t column) const noexcept;
+  /// Rows may have NULL in this column of the key from then on. Call it before a row has.
+  void note_nullable(std::size_t column) noexcept;
 
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
@@ -108,7 +110,7 @@ class KeyColumns : public columns::OrderedIndexCompare {
   const bool unique_;
   const bool ordered_;
   std::atomic<bool> needs_normalising_{false};
-  bool hashes_nullable_ = false;
+  std::atomic<bool> hashes_nullable_{false};
   const std::size_t hashed_columns_;
 };
 

@@ -107,6 +107,8 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
                                                    ~std::size_t{0}, found);
         !s.ok())
       return s;
+    // It may yet be taken back; what it has done to rows could not be.
+    if (foreign->is_pending() && !found.empty()) return in_between(*foreign);
     const bool cascades = action == ReferenceAction::kCascade;
     std::vector<ColumnValue> changes;
     for (std::size_t i = 0; i < columns.size() && (replacement != kNoRow || !cascades); ++i)
@@ -142,7 +144,7 @@ Status Cascade::act_on_child(Table& child, std::uint32_t row,
 // Prepares the indexes that opening left, for tables whose keys will be looked up or whose rows may
 // change.
 Status Cascade::prepare_related(Table& table) noexcept {
-  for (const auto& foreign : table.references().foreign_keys())
+  for (const ForeignKey* foreign : table.references().foreign_keys())
     if (foreign->parent.index_build().is_deferred())
       if (Status s = foreign->parent.index_build().prepare_lookup(foreign->parent_key); !s.ok())
         return s;

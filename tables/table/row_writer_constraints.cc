@@ -41,6 +41,12 @@ Status RowWriter::fit_value(const TableDefinition& now, std::size_t column, Valu
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, column {} was dropped", data_.name(), column));
   }
+  if (value.is_null()) {
+    if (defined.nullable) return {};
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: NULL is not allowed", data_.name(),
+                              now.schema().columns[column].name));
+  }
   if (Status s = data_.columns[column]->check(value, defined.type); !s.ok()) return s;
   value = exact_value(value, defined.type, defined.scale).value_or(value);
   return {};
@@ -67,7 +73,8 @@ Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Val
   FLUGS_DCHECK(column < now.columns.size());
   const ColumnSchema& schema = now.schema().columns[column];
   value = schema.default_value.has_value() ? schema.default_value->value() : Value::null();
-  if (!value.is_null() || schema.nullable || schema.dropped || schema.auto_increment) return {};
+  if (!value.is_null() || now.columns[column].nullable || schema.dropped || schema.auto_increment)
+    return {};
   return Status(StatusCode::kConstraintViolated,
                 fmt::format("table {}, column {}: no value is given, it has no default, and NULL "
                             "is not allowed",

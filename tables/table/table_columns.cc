@@ -25,21 +25,30 @@ bool has_changed(const std::vector<ChangedColumnLayout>& changes, std::size_t co
                      [&](const ChangedColumnLayout& changed) { return changed.column == column; });
 }
 
+bool uses(const CheckSchema& check, const std::string& column) {
+  const auto& nodes = check.condition.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Condition::Node& node) {
+    return node.column == column || node.other == column;
+  });
+}
+
 // Names what needs the column, like "key k"; empty: nothing does.
-std::string user_of(const TableSchema& schema, const std::string& column) {
+std::string user_of(const TableSchema& schema, const PendingConstraint& pending,
+                    const std::string& column) {
   for (const KeySchema& key : schema.keys)
     if (names(key.columns, column)) return fmt::format("key {}", key.name);
   for (const ForeignKeySchema& foreign : schema.foreign_keys)
     if (names(foreign.columns, column)) return fmt::format("foreign key {}", foreign.name);
   for (const CheckSchema& check : schema.checks)
-    for (const Condition::Node& node : check.condition.nodes())
-      if (node.column == column || node.other == column) return fmt::format("check {}", check.name);
+    if (uses(check, column)) return fmt::format("check {}", check.name);
+  if (pending.check.has_value() && uses(*pending.check, column))
+    return fmt::format("check {}", pending.check->name);
   return {};
 }
 
 }  // namespace
 
-TableColumns::TableColumns(TableData& data, const TableReferences& references,
+TableColumns::TableColumns(TableData& data, TableReferences& references,
                            std::vector<ChangedColumnLayout> changed)
     : data_(data), references_(references), changed_(std::move(changed)) {}
 
@@ -158,6 +167,14 @@ Status TableColumns::load(bool dropped) {
   return {};
 }
 
+// Chunks have a bit for NULL in each column that could once be NULL.
+Status TableColumns::check_widest_row(TableSchema schema) const {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i)
+    schema.columns[i].nullable |= data_.columns[i]->nullable();
+  const Result<std::uint32_t> widest = widest_row(schema);
+  return widest.ok() ? Status() : widest.status();
+}
+
 Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
   StoredSchema next = stored();
   const std::size_t number = next.schema.columns.size();
@@ -173,7 +190,7 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
   next.schema = *std::move(complete);
-  if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  if (Status s = check_widest_row(next.schema); !s.ok()) return s;
   const ColumnSchema column = next.schema.columns[number];
   const bool has_constant = column.nullable || column.default_value.has_value();
   const Value constant =
@@ -211,7 +228,7 @@ Status TableColumns::drop_column(ColumnId id) {
     return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[id.value()];
-  if (const std::string user = user_of(next.schema, column.name); !user.empty())
+  if (const std::string user = user_of(next.schema, data_.pending, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: {} uses it", data_.name(), column.name, user));
   // A key that is being added, and is not in the schema yet.

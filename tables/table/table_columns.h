@@ -31,7 +31,7 @@ struct TableData;
 /// table's merge_mutex, too.
 class TableColumns final {
  public:
-  TableColumns(TableData& data, const TableReferences& references,
+  TableColumns(TableData& data, TableReferences& references,
                std::vector<ChangedColumnLayout> changed);
 
   /// Makes the columns that the schema names. For creation and opening, before all else.
@@ -59,9 +59,12 @@ class TableColumns final {
   Status drop_column(ColumnId id);
   /// Also under the table's merge_mutex.
   Status change_type(ColumnId id, Type type);
+  /// The column may have NULL from then on, or must not: no row that any snapshot sees has NULL.
+  /// Fails as `alter` and begin_edition. Also under the table's merge_mutex.
+  Status set_nullable(std::size_t number, bool nullable);
   /// Gives the column another edition, of this type, which holds values directly. Fails with kBusy
   /// (the column has the most editions that it may), kOutOfSpace.
-  Status begin_edition(std::size_t number, Type type);
+  Status begin_edition(std::size_t number, Type type, bool admits_null = false);
   /// When no row has a former edition of a column any more, its cells are read like those of any
   /// other column. Called at opening, or when no reader of replaced chunks is left.
   void settle_editions() noexcept;
@@ -91,10 +94,11 @@ class TableColumns final {
   std::vector<pmem::Extent> added_extents() const;
   Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
   Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
+  Status check_widest_row(TableSchema schema) const;
   void take_names_over();
 
   TableData& data_;
-  const TableReferences& references_;
+  TableReferences& references_;
   std::vector<ChangedColumnLayout> changed_;
   /// A dropped column of which nothing had values at opening: a substitute that owns nothing stands
   /// in for it.

@@ -68,8 +68,7 @@ Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
   if (before.bytes != 0) data_.pool.allocator().release(before);
   take_over();
   changed_ = std::exchange(next.changed_columns, {});
-  if (!is_same(next, data_.definition().stored))
-    data_.definitions.put(std::make_unique<const TableDefinition>(std::move(next)));
+  if (!is_same(next, data_.definition().stored)) data_.define(std::move(next));
   take_names_over();
   return {};
 }
@@ -85,6 +84,7 @@ void TableColumns::take_names_over() {
         fmt::format("table {}, column {}", now.name, data_.columns[numbered_]->name()));
   for (std::size_t k = 0; k < now.keys.size(); ++k)
     if (!now.keys[k].dropped) data_.keys[k]->rename(now.keys[k].name);
+  references_.take_names_over();
 }
 
 void TableColumns::begin_key(std::size_t place, const KeySchema& key) {

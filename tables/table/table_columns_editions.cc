@@ -154,7 +154,19 @@ Status TableColumns::change_type(ColumnId id, Type type) {
   return begin_edition(number, type);
 }
 
-Status TableColumns::begin_edition(std::size_t number, Type type) {
+// An edition that could be NULL is followed by others that can, because rows with NULL may be left
+// that only older snapshots see. So a column that becomes NOT NULL keeps its editions, and one that
+// was NULL before needs no new edition to become so again.
+Status TableColumns::set_nullable(std::size_t number, bool nullable) {
+  FLUGS_CHECK(number < data_.columns.size());
+  if (nullable && !data_.columns[number]->nullable())
+    return begin_edition(number, data_.columns[number]->type(), true);
+  StoredSchema next = stored();
+  next.schema.columns[number].nullable = nullable;
+  return alter(std::move(next));
+}
+
+Status TableColumns::begin_edition(std::size_t number, Type type, bool admits_null) {
   FLUGS_CHECK(number < data_.columns.size());
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
@@ -168,6 +180,7 @@ Status TableColumns::begin_edition(std::size_t number, Type type) {
   const bool has_other_type = column.type != type;
   column.type = type;
   column.encoding = Encoding::kDirect;
+  column.nullable |= admits_null;
   const Value constant =
       former.has_constant() ? columns::with_type(former.constant_value(), type) : Value::null();
   if (column.default_value.has_value())
@@ -177,11 +190,13 @@ Status TableColumns::begin_edition(std::size_t number, Type type) {
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
   next.schema = *std::move(complete);
-  if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  if (Status s = check_widest_row(next.schema); !s.ok()) return s;
   auto decoder = std::make_unique<columns::Decoder>();
   NewColumn made(data_.pool);
-  if (Status s = made.make(data_.layout.table_id, data_.name(), number, next.schema.columns[number],
-                           false, former.has_constant() ? &constant : nullptr, *decoder);
+  ColumnSchema of_edition = next.schema.columns[number];
+  of_edition.nullable |= former.nullable();
+  if (Status s = made.make(data_.layout.table_id, data_.name(), number, of_edition, false,
+                           former.has_constant() ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.changed_columns.back().layout = made.offset();
@@ -190,8 +205,10 @@ Status TableColumns::begin_edition(std::size_t number, Type type) {
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
     for (const std::size_t place : KeyPlaces(data_.keys.kept()))
-      if (has_other_type && data_.keys[place]->has_column(number))
-        data_.keys[place]->set_needs_normalising();
+      if (data_.keys[place]->has_column(number)) {
+        if (has_other_type) data_.keys[place]->set_needs_normalising();
+        if (of_edition.nullable) data_.keys[place]->note_nullable(number);
+      }
     // A reader of cells of an edition that it does not know asks the column.
     data_.decoders[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
     std::unique_ptr<columns::Column> kept = made.keep();

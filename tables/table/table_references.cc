@@ -26,6 +26,13 @@ std::string words_of(const ForeignKey& foreign, std::span<const Value> values) {
   return words;
 }
 
+Status no_parent(const ForeignKey& foreign, std::span<const Value> values) {
+  return Status(
+      StatusCode::kConstraintViolated,
+      fmt::format("{}: {} is not in table {}, key {}", name_of_foreign_key(foreign),
+                  words_of(foreign, values), foreign.parent.name(), foreign.schema().key));
+}
+
 }  // namespace
 
 std::string name_of_foreign_key(const ForeignKey& foreign) {
@@ -40,11 +47,6 @@ Status in_between(const ForeignKey& foreign) {
 
 // ------------------------------------------------------------------------- links between tables
 
-const ForeignKeySchema& ForeignKey::schema() const noexcept {
-  FLUGS_DCHECK(number < child.schema().foreign_keys.size());
-  return child.schema().foreign_keys[number];
-}
-
 void TableReferences::add(std::size_t index, Table& parent) {
   FLUGS_CHECK(index < table_.schema().foreign_keys.size());
   const ForeignKeySchema& foreign = table_.schema().foreign_keys[index];
@@ -52,13 +54,46 @@ void TableReferences::add(std::size_t index, Table& parent) {
   FLUGS_CHECK(child_key < table_.schema().keys.size());  // complete_foreign_keys has seen to it
   const auto leading = table_.data().keys[child_key]->columns().first(foreign.columns.size());
   std::vector<std::uint16_t> columns(leading.begin(), leading.end());
-  foreign_keys_.push_back(std::make_unique<ForeignKey>(
-      ForeignKey{index, table_, parent, std::move(columns), child_key, foreign.referenced.index}));
+  add(std::make_unique<ForeignKey>(table_, parent, std::move(columns), child_key, foreign, false));
+}
+
+ForeignKey& TableReferences::begin(const ForeignKeySchema& schema,
+                                   std::vector<std::uint16_t> columns, std::size_t child_key,
+                                   Table& parent) {
+  FLUGS_CHECK(table_.data().keys[child_key] != nullptr);
+  return add(
+      std::make_unique<ForeignKey>(table_, parent, std::move(columns), child_key, schema, true));
+}
+
+ForeignKey& TableReferences::add(std::unique_ptr<ForeignKey> foreign) {
+  ForeignKey& added = *foreign;
+  owned_.push_back(std::move(foreign));
+  std::vector<ForeignKey*> foreign_keys(this->foreign_keys().begin(), this->foreign_keys().end());
+  foreign_keys.push_back(&added);
+  set_foreign_keys(std::move(foreign_keys));
   std::vector<const ForeignKey*> referrers;
-  if (const auto* known = parent.references().referrers(); known != nullptr) referrers = *known;
-  referrers.push_back(foreign_keys_.back().get());
-  parent.references().set_referrers(std::move(referrers));
-  table_.data().constraints.add(RowConstraints::kReferring);
+  if (const auto* known = added.parent.references().referrers(); known != nullptr)
+    referrers = *known;
+  referrers.push_back(&added);
+  added.parent.references().set_referrers(std::move(referrers));
+  return added;
+}
+
+void TableReferences::remove(const ForeignKey& foreign) {
+  FLUGS_CHECK(&foreign.child == &table_);
+  std::vector<ForeignKey*> foreign_keys(this->foreign_keys().begin(), this->foreign_keys().end());
+  FLUGS_CHECK(std::erase(foreign_keys, &foreign) == 1);
+  set_foreign_keys(std::move(foreign_keys));
+  FLUGS_CHECK(foreign.parent.references().referrers() != nullptr);
+  std::vector<const ForeignKey*> referrers = *foreign.parent.references().referrers();
+  std::erase(referrers, &foreign);
+  foreign.parent.references().set_referrers(std::move(referrers));
+}
+
+const ForeignKey* TableReferences::with_name(std::string_view name) const noexcept {
+  for (const ForeignKey* foreign : foreign_keys())
+    if (!foreign->is_pending() && foreign->schema().name == name) return foreign;
+  return nullptr;
 }
 
 Status TableReferences::link(std::size_t index, FunctionRef<Table*(TableId id)> find) {
@@ -78,7 +113,7 @@ Status TableReferences::link(std::size_t index, FunctionRef<Table*(TableId id)> 
 }
 
 void TableReferences::forget_parents() {
-  for (const auto& foreign : foreign_keys_) {
+  for (const ForeignKey* foreign : foreign_keys()) {
     FLUGS_CHECK(foreign->parent.references().referrers() != nullptr);
     std::vector<const ForeignKey*> left;
     for (const ForeignKey* other : *foreign->parent.references().referrers())
@@ -88,6 +123,17 @@ void TableReferences::forget_parents() {
 }
 
 // Replaced lists may still be read, and stay; one is made whenever a foreign key comes or goes.
+void TableReferences::set_foreign_keys(std::vector<ForeignKey*> foreign_keys) {
+  const bool is_any = !foreign_keys.empty();
+  lists_.push_back(std::make_unique<const std::vector<ForeignKey*>>(std::move(foreign_keys)));
+  foreign_keys_.store(lists_.back().get(), std::memory_order_release);
+  if (is_any) {
+    table_.data().constraints.add(RowConstraints::kReferring);
+  } else {
+    table_.data().constraints.remove(RowConstraints::kReferring);
+  }
+}
+
 void TableReferences::set_referrers(std::vector<const ForeignKey*> referrers) {
   const bool is_any = !referrers.empty();
   referrer_lists_.push_back(
@@ -116,20 +162,33 @@ bool TableReferences::keeps_reference(const ForeignKey& foreign, std::uint32_t r
   });
 }
 
+void TableReferences::take_names_over() {
+  for (ForeignKey* foreign : foreign_keys()) {
+    ForeignKeySchema now = foreign->schema();
+    for (std::size_t i = 0; i < now.columns.size(); ++i)
+      now.columns[i] = table_.schema().columns[foreign->columns[i]].name;
+    now.table = foreign->parent.name();
+    now.key = foreign->parent.schema().keys[foreign->parent_key].name;
+    const ForeignKeySchema& known = foreign->schema();
+    if (now.columns != known.columns || now.table != known.table || now.key != known.key)
+      foreign->rename(std::move(now));
+  }
+}
+
 void TableReferences::name_parents() {
-  if (foreign_keys_.empty()) return;
+  if (foreign_keys().empty()) return;
+  take_names_over();
   StoredSchema named = table_.data().definition().stored;
   bool is_other = false;
-  for (const auto& foreign : foreign_keys_) {
-    ForeignKeySchema& schema = named.schema.foreign_keys[foreign->number];
-    const std::string& table = foreign->parent.name();
-    const std::string& key = foreign->parent.schema().keys[foreign->parent_key].name;
-    is_other |= schema.table != table || schema.key != key;
-    schema.table = table;
-    schema.key = key;
+  for (ForeignKeySchema& schema : named.schema.foreign_keys) {
+    const ForeignKey* foreign = with_name(schema.name);
+    if (foreign == nullptr) continue;  // an audit goes on without a damaged one
+    const ForeignKeySchema& now = foreign->schema();
+    is_other |= schema.table != now.table || schema.key != now.key;
+    schema.table = now.table;
+    schema.key = now.key;
   }
-  if (is_other)
-    table_.data().definitions.put(std::make_unique<const TableDefinition>(std::move(named)));
+  if (is_other) table_.data().define(std::move(named));
 }
 
 // ------------------------------------------------------------------------------------- asking
@@ -140,7 +199,7 @@ Result<bool> TableReferences::check_parents(std::uint32_t row, const mvcc::Visib
   bool is_referring = false;
   KeyValues room;
   std::vector<std::uint32_t> found;
-  for (const auto& foreign : foreign_keys_) {
+  for (const ForeignKey* foreign : foreign_keys()) {
     const std::span<Value> values(room.data(), foreign->columns.size());
     if (!table_.reader().values_of(row, foreign->columns, values)) continue;
     if (keeps_reference(*foreign, row, visibility)) continue;
@@ -151,12 +210,21 @@ Result<bool> TableReferences::check_parents(std::uint32_t row, const mvcc::Visib
       return s;
     if (!found.empty()) continue;
     if (reads != nullptr) reads->add_lookup(foreign->parent, foreign->parent_key, values);
-    return Status(
-        StatusCode::kConstraintViolated,
-        fmt::format("{}: {} is not in table {}, key {}", name_of_foreign_key(*foreign),
-                    words_of(*foreign, values), foreign->parent.name(), foreign->schema().key));
+    return no_parent(*foreign, values);
   }
   return is_referring;
+}
+
+Status TableReferences::check_parent(const ForeignKey& foreign, std::uint32_t row,
+                                     const mvcc::Visibility& visibility) const {
+  KeyValues room;
+  const std::span<Value> values(room.data(), foreign.columns.size());
+  if (!table_.reader().values_of(row, foreign.columns, values)) return {};
+  std::vector<std::uint32_t> found;
+  if (Status s = foreign.parent.reader().collect(foreign.parent_key, values, visibility, 1, found);
+      !s.ok())
+    return s;
+  return found.empty() ? no_parent(foreign, values) : Status();
 }
 
 // For a row that the transaction has deleted or replaced.
@@ -194,20 +262,21 @@ Result<bool> TableReferences::check_children(std::uint32_t row, const mvcc::Visi
 Result<bool> TableReferences::check(const mvcc::Write& write, const mvcc::Visibility& visibility,
                                     ReadSet* reads) const {
   if (!write.deletes)
-    return foreign_keys_.empty() ? false : check_parents(write.row, visibility, reads);
+    return foreign_keys().empty() ? false : check_parents(write.row, visibility, reads);
   return referrers() == nullptr ? false : check_children(write.row, visibility, reads);
 }
 
 // ---------------------------------------------------------------------------------------- audits
 
 Status TableReferences::verify(const mvcc::Visibility& visibility) const {
-  if (foreign_keys_.empty()) return {};
+  if (foreign_keys().empty()) return {};
   const std::uint32_t end = table_.data().rows.rows_end();
   KeyValues room;
   std::vector<std::uint32_t> found;
   for (std::uint32_t row = 0; row < end; ++row) {
     if (!visibility.sees(table_.data().rows.version(row))) continue;
-    for (const auto& foreign : foreign_keys_) {
+    for (const ForeignKey* foreign : foreign_keys()) {
+      if (foreign->is_pending()) continue;
       const std::span<Value> values(room.data(), foreign->columns.size());
       if (!table_.reader().values_of(row, foreign->columns, values)) continue;
       if (Status s =

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flugs/function_ref.h"
@@ -23,8 +24,9 @@ class Table;
 /// The foreign keys of a table, and those of all tables that lead to it: which table knows which,
 /// and whether the rows fulfil them. What statements do to referring rows is in Cascade.
 ///
-/// Invariants: each foreign key of this table is in the list of referrers of its parent. A list of
-/// referrers never changes; another one takes its place.
+/// Invariants: each foreign key of this table is in the list of referrers of its parent. A list
+/// never changes; another one takes its place. A foreign key that was dropped stays in memory: a
+/// statement may still follow a former list.
 ///
 /// Thread-safety: changes under the database's ddl_mutex_; all else any thread.
 class TableReferences final {
@@ -35,21 +37,34 @@ class TableReferences final {
 
   /// The foreign key of the schema with this index leads to `parent`, and has been checked.
   void add(std::size_t index, Table& parent);
+  /// A foreign key that the schema does not have yet (ForeignKey::is_pending), for `columns`. It
+  /// finds its rows by the key in the place `child_key`.
+  ForeignKey& begin(const ForeignKeySchema& schema, std::vector<std::uint16_t> columns,
+                    std::size_t child_key, Table& parent);
+  /// No statement that begins from now on knows the foreign key.
+  void remove(const ForeignKey& foreign);
+  /// The foreign key of that name in the schema; null: none.
+  const ForeignKey* with_name(std::string_view name) const noexcept;
   /// Opening: the same for a foreign key of the pool; `find` returns null for a table that does not
   /// exist. Fails with kCorrupt.
   Status link(std::size_t index, FunctionRef<Table*(TableId id)> find);
-  /// Writes the current names of parents and their keys into the schema's foreign keys. To be
-  /// called when they may have changed.
+  /// Gives the foreign keys the current names of their columns, parents and keys.
+  void take_names_over();
+  /// The same, also in the schema. To be called when names of parents or their keys may have
+  /// changed.
   void name_parents();
   /// The table is dropped: no parent asks it any more.
   void forget_parents();
 
-  /// Foreign keys of all tables that lead here; null: none so far.
+  /// Foreign keys of all tables that lead here, with those that are being added; null: none so far.
   const std::vector<const ForeignKey*>* referrers() const noexcept {
     return referrers_.load(std::memory_order_acquire);
   }
-  std::span<const std::unique_ptr<ForeignKey>> foreign_keys() const noexcept {
-    return foreign_keys_;
+  /// Those of this table, with one that is being added. The list stays good, and its foreign keys
+  /// do, as long as the table.
+  std::span<ForeignKey* const> foreign_keys() const noexcept {
+    const auto* list = foreign_keys_.load(std::memory_order_acquire);
+    return list == nullptr ? std::span<ForeignKey* const>() : std::span<ForeignKey* const>(*list);
   }
 
   /// Whether foreign keys hold for a row that was written, or for rows that referred to it. The
@@ -57,12 +72,18 @@ class TableReferences final {
   /// kConstraintViolated, after noting in `reads` what was read; kConflict.
   Result<bool> check(const mvcc::Write& write, const mvcc::Visibility& visibility,
                      ReadSet* reads) const;
+  /// Whether this row refers to a row that the snapshot sees. Fails with kConstraintViolated,
+  /// kCorrupt.
+  Status check_parent(const ForeignKey& foreign, std::uint32_t row,
+                      const mvcc::Visibility& visibility) const;
   /// Audit. Fails with kCorrupt.
   Status verify(const mvcc::Visibility& visibility) const;
   /// The status of an audit for a row that refers to a missing row.
   Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
 
  private:
+  ForeignKey& add(std::unique_ptr<ForeignKey> foreign);
+  void set_foreign_keys(std::vector<ForeignKey*> foreign_keys);
   void set_referrers(std::vector<const ForeignKey*> referrers);
   bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
                        const mvcc::Visibility& visibility) const noexcept;
@@ -72,7 +93,9 @@ class TableReferences final {
                               ReadSet* reads) const;
 
   Table& table_;
-  std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
+  std::vector<std::unique_ptr<ForeignKey>> owned_;  // with dropped ones
+  std::atomic<const std::vector<ForeignKey*>*> foreign_keys_{nullptr};
+  std::vector<std::unique_ptr<const std::vector<ForeignKey*>>> lists_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
 };

@@ -1,0 +1,62 @@
+#include "tables/table/row_validation.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+constexpr std::uint32_t kRowsBetweenPauses = 4096;
+
+}  // namespace
+
+Status RowValidation::each_row(FunctionRef<Status(std::uint32_t row)> judge) const {
+  const std::uint32_t end = table_.rows().rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (row % kRowsBetweenPauses == 0) {
+      if (table_.is_dropped()) return no_table();
+      if (stops_.load(std::memory_order_relaxed))
+        return Status(StatusCode::kCancelled,
+                      fmt::format("table {}: the database is being closed", table_.name()));
+    }
+    if (!snapshot_.sees(table_.rows().version(row))) continue;
+    if (Status s = judge(row); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status RowValidation::check(const CheckConstraint& check) const {
+  return each_row([&](std::uint32_t row) {
+    const RowView view = table_.rows().view(row);
+    const auto value = [&](std::size_t column) {
+      return view.value(*table_.columns()[column], column);
+    };
+    if (check.holds(value)) return Status();
+    return Status(StatusCode::kConstraintViolated, check.describe(value));
+  });
+}
+
+Status RowValidation::not_null(std::size_t column) const {
+  return each_row([&](std::uint32_t row) {
+    const columns::Column& checked = *table_.columns()[column];
+    if (checked.is_dropped() || !table_.rows().view(row).value(checked, column).is_null())
+      return Status();
+    const std::string which = table_.schema().has_primary_key ? table_.keys()[0]->describe(row)
+                                                              : fmt::format("id {}", row);
+    return Status(
+        StatusCode::kConstraintViolated,
+        fmt::format("table {}, column {}: NULL is not allowed, but the row with {} has it",
+                    table_.name(), checked.name(), which));
+  });
+}
+
+Status RowValidation::foreign_key(const ForeignKey& foreign) const {
+  return each_row(
+      [&](std::uint32_t row) { return table_.references().check_parent(foreign, row, snapshot_); });
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "mvcc/visibility.h"
+#include "tables/catalog/foreign_keys.h"
+#include "tables/data/check_constraint.h"
+
+namespace flugs::engine {
+
+class Table;
+
+/// Checks whether the rows of a table fulfil a constraint that is being added to it, while
+/// transactions go on.
+///
+/// Writers have obeyed the constraint since before the snapshot: transactions that began earlier
+/// have ended. So if all rows that the snapshot sees fulfil it, all later rows do.
+///
+/// Each function reads all rows, and fails with kConstraintViolated, which names a row that breaks
+/// the constraint; kNotFound (the table is being dropped); kCancelled (`stops`).
+/// Thread-safety: one thread, in an open transaction.
+class RowValidation final {
+ public:
+  RowValidation(const Table& table, const mvcc::Visibility& snapshot,
+                const std::atomic<bool>& stops) noexcept
+      : table_(table), snapshot_(snapshot), stops_(stops) {}
+
+  Status check(const CheckConstraint& check) const;
+  Status not_null(std::size_t column) const;
+  /// Also fails with kCorrupt.
+  Status foreign_key(const ForeignKey& foreign) const;
+
+ private:
+  Status each_row(FunctionRef<Status(std::uint32_t row)> judge) const;
+
+  const Table& table_;
+  const mvcc::Visibility& snapshot_;
+  const std::atomic<bool>& stops_;
+};
+
+}  // namespace flugs::engine
