@@ -58,6 +58,12 @@ void check_refused(Database& database) {
   refused(database.rename_table(table, "towns"));
   refused(database.add_key(table, {"new", {"name"}}).status());
   refused(database.drop_key(must(table.key("by_name"))));
+  refused(database.add_check(table, {"named", query::col("name").is_not_null()}));
+  refused(database.drop_check(table, "named"));
+  refused(database.set_not_null(table, must(table.column("name"))));
+  refused(database.set_default(table, must(table.column("name")), "none"));
+  refused(database.add_foreign_key(table, {"itself", {"id"}, "cities"}));
+  refused(database.drop_foreign_key(table, "itself"));
   refused(database.skip_numbers(table, 5));
   refused(database.merge(table, {}).status());
   TableSchema other("other");

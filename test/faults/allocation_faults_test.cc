@@ -205,6 +205,26 @@ Status change_keys(engine::DatabaseCore& core, Contents&) {
   return core.drop_key({TableId(1), 1});
 }
 
+/// Adds and changes constraints; after a failure it continues with the one that failed.
+Status change_constraints(engine::DatabaseCore& core, Contents&) {
+  const engine::Table& table = *core.table(TableId(1));
+  Status s;
+  if (table.schema().checks.empty())
+    s = core.add_check(TableId(1), {"known", Condition::is_not_null("id")});
+  if (s.ok() && table.schema().columns[2].nullable)
+    s = core.set_not_null(TableId(1), ColumnId(2), true);
+  if (s.ok() && !table.schema().columns[3].default_value)
+    s = core.set_default(TableId(1), ColumnId(3), Value::int32(4));
+  if (s.ok() && table.schema().foreign_keys.empty()) {
+    ForeignKeySchema foreign;
+    foreign.name = "itself";
+    foreign.columns = {"id"};
+    foreign.table = table.name();
+    s = core.add_foreign_key(TableId(1), foreign);
+  }
+  return s.ok() ? core.drop_foreign_key(TableId(1), "itself") : s;
+}
+
 /// Other calls that a transaction can make.
 Status write_in_parts(engine::DatabaseCore& core, Contents& contents) {
   Result<Transaction> t = core.begin(AccessMode::kReadWrite);
@@ -247,6 +267,7 @@ std::vector<Operation> operations() {
       {"add_column, rename and drop_column", alter},
       {"change_type", change_types},
       {"add_key and drop_key", change_keys},
+      {"checks, NOT NULL, defaults and foreign keys", change_constraints},
       {"drop_table",
        [](engine::DatabaseCore& core, Contents& contents) {
          Status s = core.drop_table(TableId(1));
@@ -331,6 +352,7 @@ void fail_each_allocation(bool all_later_ones) {
   CHECK(allocations["add_column, rename and drop_column"] >= 7);
   CHECK(allocations["change_type"] >= 5);  // layout and schema, twice; a chunk, long texts
   CHECK(allocations["add_key and drop_key"] >= 2);
+  CHECK(allocations["checks, NOT NULL, defaults and foreign keys"] >= 5);
 }
 
 }  // namespace
