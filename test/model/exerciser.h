@@ -166,6 +166,17 @@ class Exerciser {
   void add_key(ModelTable& table, bool expects_busy);
   void drop_key(ModelTable& table);
   void skip_numbers(ModelTable& table);
+
+  // exerciser_constraints.cc
+  void loosen(ModelTable& table);
+  void tighten(ModelTable& table);
+  void add_check(ModelTable& table);
+  void drop_check(ModelTable& table);
+  void set_not_null(ModelTable& table, bool not_null);
+  void set_default(ModelTable& table);
+  void add_foreign_key(ModelTable& table);
+  void drop_foreign_key(ModelTable& table);
+  bool has_room_for_key(const ModelTable& table, const ForeignKeySchema& foreign) const;
   void compare_schema(const ModelTable& table);
   std::string fresh_name(const char* prefix);
   std::string odd_name(const std::string& fresh, Outcomes& expected, const std::string& taken);

@@ -45,11 +45,12 @@ bool parts_compared(const TableSchema& schema, std::size_t column, Type type) {
 
 void Exerciser::change_schema(Open&, ModelTable& table) {
   const std::uint64_t what = random_.below(100);
-  if (what < 25) return add_column(table);
-  if (what < 45) return drop_column(table);
-  if (what < 65) return change_type(table);
-  if (what < 90) return rename(table);
-  if (what < 95) return skip_numbers(table);
+  if (what < 20) return add_column(table);
+  if (what < 38) return drop_column(table);
+  if (what < 55) return change_type(table);
+  if (what < 77) return rename(table);
+  if (what < 81) return skip_numbers(table);
+  if (what < 95) return loosen(table);
   // The next one waits for open transactions.
   if (what < 97) return drop_key(table);
   if (model_.tables().size() < world_.tables + 3) make_table(false);
@@ -61,7 +62,8 @@ void Exerciser::change_schema_alone() {
   ModelTable& table = pick_table();
   // Without open transactions a merge moves rows.
   if (random_.chance(20)) return merge_table(table);
-  if (what < 35) return add_key(table, false);
+  if (what < 18) return add_key(table, false);
+  if (what < 48) return tighten(table);
   if (what < 60) return drop_key(table);
   if (what < 70 && model_.tables().size() < world_.tables + 3) return make_table(true);
   if (what < 75 && model_.tables().size() < world_.tables + 2) return make_two_tables();

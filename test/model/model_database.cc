@@ -80,20 +80,23 @@ ModelTable& ModelDatabase::add_table(const TableSchema& schema, TableId id) {
   table.id = id;
   table.columns_created = schema.columns.size();
   for (std::size_t i = 0; i < schema.keys.size(); ++i) add_key(table, i, schema.keys[i]);
-  for (std::size_t i = 0; i < schema.foreign_keys.size(); ++i) {
-    const ForeignKeySchema& foreign = schema.foreign_keys[i];
-    ModelForeignKey model;
-    for (const std::string& name : foreign.columns)
-      model.columns.push_back(position_of(schema, name));
-    model.parent = find_table(foreign.referenced.table);
-    model.parent_key = foreign.referenced.index;
-    model.child_key = serving_key(table, model.columns);
-    model.on_delete = foreign.on_delete;
-    model.on_update = foreign.on_update;
-    model.parent->referrers.emplace_back(&table, i);
-    table.foreign_keys.push_back(std::move(model));
-  }
+  table.schema.foreign_keys.clear();
+  for (const ForeignKeySchema& foreign : schema.foreign_keys) add_foreign_key(table, foreign);
   return table;
+}
+
+void ModelDatabase::add_foreign_key(ModelTable& table, const ForeignKeySchema& foreign) {
+  ModelForeignKey model;
+  for (const std::string& name : foreign.columns)
+    model.columns.push_back(position_of(table.schema, name));
+  model.parent = find_table(foreign.referenced.table);
+  model.parent_key = foreign.referenced.index;
+  model.child_key = serving_key(table, model.columns);
+  model.on_delete = foreign.on_delete;
+  model.on_update = foreign.on_update;
+  model.parent->referrers.emplace_back(&table, table.foreign_keys.size());
+  table.foreign_keys.push_back(std::move(model));
+  table.schema.foreign_keys.push_back(foreign);
 }
 
 ModelTable* ModelDatabase::find_table(TableId id) {

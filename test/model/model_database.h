@@ -185,6 +185,9 @@ class ModelDatabase {
   void change_type(ModelTable& table, std::size_t column, Type type);
   void add_key(ModelTable& table, std::size_t place, const KeySchema& key);
   void drop_key(ModelTable& table, std::size_t place);
+  /// Its key is there; `referenced` says what it refers to.
+  void add_foreign_key(ModelTable& table, const ForeignKeySchema& foreign);
+  void drop_foreign_key(ModelTable& table, std::size_t number);
   void rename_column(ModelTable& table, std::size_t column, const std::string& name);
   void rename_key(ModelTable& table, std::size_t place, const std::string& name);
   void rename_table(ModelTable& table, const std::string& name);
@@ -192,6 +195,12 @@ class ModelDatabase {
   void note_schema_change(const ModelTable& table);
   /// Foreign keys find their rows by the first suitable key, chosen at opening.
   void note_opening();
+  /// Whether a row that exists has NULL in the column, breaks the check (as the database completed
+  /// it), or refers to none.
+  bool has_null(const ModelTable& table, std::size_t column) const;
+  bool breaks(const ModelTable& table, const Condition& condition) const;
+  bool lacks_parent(const ModelTable& table, const std::vector<std::size_t>& columns,
+                    const ModelTable& parent, std::size_t parent_key) const;
   /// Whether two existing rows have the same values of these columns, without NULLs.
   bool has_duplicates(const ModelTable& table, const std::vector<std::size_t>& columns) const;
 

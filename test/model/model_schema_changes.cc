@@ -117,6 +117,50 @@ void ModelDatabase::drop_key(ModelTable& table, std::size_t place) {
   table.indexes[place].clear();
 }
 
+void ModelDatabase::drop_foreign_key(ModelTable& table, std::size_t number) {
+  const auto place = static_cast<std::ptrdiff_t>(number);
+  auto& referrers = table.foreign_keys[number].parent->referrers;
+  std::erase(referrers, std::pair(&table, number));
+  table.foreign_keys.erase(table.foreign_keys.begin() + place);
+  table.schema.foreign_keys.erase(table.schema.foreign_keys.begin() + place);
+  for (const auto& other : tables_)
+    for (auto& [child, index] : other->referrers)
+      if (child == &table && index > number) --index;
+}
+
+namespace {
+
+template <typename F>
+bool any_alive(const ModelTable& table, F&& is_wanted) {
+  for (const auto& record : table.records)
+    for (const ModelVersion& version : record->versions)
+      if (version.end == kAlive && is_wanted(version.row)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool ModelDatabase::has_null(const ModelTable& table, std::size_t column) const {
+  return any_alive(table, [&](const ModelRow& row) { return row[column].null; });
+}
+
+bool ModelDatabase::breaks(const ModelTable& table, const Condition& condition) const {
+  return any_alive(table,
+                   [&](const ModelRow& row) { return !holds(table.schema, condition, row); });
+}
+
+bool ModelDatabase::lacks_parent(const ModelTable& table, const std::vector<std::size_t>& columns,
+                                 const ModelTable& parent, std::size_t parent_key) const {
+  const ModelKey& key = parent.keys[parent_key];
+  return any_alive(table, [&](const ModelRow& row) {
+    const ModelRow values = key_of(columns, row);
+    if (std::any_of(values.begin(), values.end(), [](const ModelValue& v) { return v.null; }))
+      return false;
+    return !any_alive(parent,
+                      [&](const ModelRow& other) { return compare_key(key, other, values) == 0; });
+  });
+}
+
 void ModelDatabase::note_schema_change(const ModelTable& table) {
   for (const auto& transaction : open_)
     if (transaction->touched_.contains(&table)) transaction->may_conflict_ = true;
