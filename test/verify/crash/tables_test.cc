@@ -37,6 +37,11 @@ TEST_CASE("no crash state of adding or dropping a key leaves a part of one", "[c
   must_hold({.protocol = "alter_keys", .images_max = 2500});
 }
 
+TEST_CASE("every crash state of adding a constraint has the old schema or the new one", "[crash]") {
+  must_hold({.protocol = "constraints", .nested_depth = 2});
+  must_hold({.protocol = "constraints", .tears_words = true, .nested_depth = 0});
+}
+
 TEST_CASE("no crash state gives a number a second time", "[crash]") {
   must_hold({.protocol = "auto_increment", .nested_depth = 2});
   must_hold({.protocol = "auto_increment", .tears_words = true});

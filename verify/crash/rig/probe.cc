@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -45,6 +46,16 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
       break;
   }
   return Value::from_bytes(column.type, probe_text(number, salt % 2 != 0));
+}
+
+/// Whether a foreign key has the column: probes refer to nothing.
+bool refers(const TableSchema& schema, std::size_t column) {
+  const std::string& name = schema.columns[column].name;
+  return std::any_of(schema.foreign_keys.begin(), schema.foreign_keys.end(),
+                     [&](const ForeignKeySchema& foreign) {
+                       return std::find(foreign.columns.begin(), foreign.columns.end(), name) !=
+                              foreign.columns.end();
+                     });
 }
 
 Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write,
@@ -116,8 +127,9 @@ Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& trans
 std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
   std::vector<Value> row = {Value::int32(id)};
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    row.push_back(schema.columns[i].dropped ? Value::null()
-                                            : probe_value(schema.columns[i], id, salt));
+    row.push_back(schema.columns[i].dropped || refers(schema, i)
+                      ? Value::null()
+                      : probe_value(schema.columns[i], id, salt));
   return row;
 }
 
@@ -125,7 +137,7 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
                                        std::uint32_t salt) {
   std::vector<ColumnValue> changes;
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    if (!schema.columns[i].auto_increment && !schema.columns[i].dropped)
+    if (!schema.columns[i].auto_increment && !schema.columns[i].dropped && !refers(schema, i))
       changes.push_back(
           {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
   return changes;
@@ -198,6 +210,52 @@ Status merge_all(engine::DatabaseCore& core, const std::string& name, bool renew
   return merged.code() == StatusCode::kBusy ? Status() : merged;
 }
 
+/// What the first list has and the second has not, by name; null: nothing.
+template <typename Named>
+const Named* only_in(const std::vector<Named>& some, const std::vector<Named>& others) {
+  const auto found = std::find_if(some.begin(), some.end(), [&](const Named& one) {
+    return std::none_of(others.begin(), others.end(),
+                        [&](const Named& other) { return other.name == one.name; });
+  });
+  return found == some.end() ? nullptr : &*found;
+}
+
+/// Whether constraints or defaults differ; then `status` is that of the call that changes them.
+bool alters_constraints(engine::DatabaseCore& core, TableId table, const TableSchema& to,
+                        Status& status) {
+  const TableSchema& now = core.table(table)->schema();
+  if (const CheckSchema* added = only_in(to.checks, now.checks); added != nullptr) {
+    status = core.add_check(table, *added);
+  } else if (const CheckSchema* gone = only_in(now.checks, to.checks); gone != nullptr) {
+    status = core.drop_check(table, std::string(gone->name));
+  } else if (const auto* foreign = only_in(to.foreign_keys, now.foreign_keys); foreign != nullptr) {
+    status = core.add_foreign_key(table, *foreign);
+  } else if (const auto* left = only_in(now.foreign_keys, to.foreign_keys); left != nullptr) {
+    status = core.drop_foreign_key(table, std::string(left->name));
+  } else {
+    for (std::uint16_t i = 0; i < to.columns.size() && i < now.columns.size(); ++i) {
+      const ColumnSchema& wanted = to.columns[i];
+      const ColumnSchema& held = now.columns[i];
+      if (wanted.dropped || held.dropped || wanted.auto_increment || wanted.type != held.type)
+        continue;
+      if (wanted.nullable != held.nullable) {
+        status = core.set_not_null(table, ColumnId(i), !wanted.nullable);
+        return true;
+      }
+      const auto text = [](const ColumnSchema& column) {
+        return column.default_value ? column.default_value->to_string() : std::string("none");
+      };
+      if (text(wanted) == text(held)) continue;
+      std::optional<Value> value;
+      if (wanted.default_value) value = wanted.default_value->value();
+      status = core.set_default(table, ColumnId(i), value);
+      return true;
+    }
+    return false;
+  }
+  return true;
+}
+
 // Calls the one function that changes the table's schema into the wanted one.
 Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   const Result<TableId> table = core.find_table(alteration.table);
@@ -205,6 +263,7 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   const TableSchema& now = core.table(*table)->schema();
   const TableSchema& to = alteration.to;
   if (now.name != to.name) return core.rename_table(*table, to.name);
+  if (Status changed; alters_constraints(core, *table, to, changed)) return changed;
   if (now.columns.size() < to.columns.size())
     return core.add_column(*table, to.columns.back()).status();
   for (std::uint16_t i = 0; i < to.columns.size(); ++i)

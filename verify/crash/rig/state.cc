@@ -99,10 +99,19 @@ class RowComparison {
 std::string shape_of(const TableSchema& schema) {
   std::string shape;
   for (const ColumnSchema& column : schema.columns)
-    shape += fmt::format("{} {} ", column.name, static_cast<int>(column.type));
+    shape += fmt::format("{} {}{}{} ", column.name, static_cast<int>(column.type),
+                         column.nullable && !column.auto_increment ? "" : "!",
+                         column.default_value ? "=" + column.default_value->to_string() : "");
   for (const KeySchema& key : schema.keys) {
     shape += "; " + key.name + ":";
     for (const std::string& column : key.columns) shape += " " + column;
+  }
+  for (const CheckSchema& check : schema.checks)
+    shape += fmt::format("; {}: {}", check.name, check.condition.to_string());
+  for (const ForeignKeySchema& foreign : schema.foreign_keys) {
+    shape += fmt::format("; {}: {} {} {} {}:", foreign.name, foreign.table, foreign.key,
+                         static_cast<int>(foreign.on_delete), static_cast<int>(foreign.on_update));
+    for (const std::string& column : foreign.columns) shape += " " + column;
   }
   return shape;
 }

@@ -55,6 +55,17 @@ constexpr TurnMix kAlterations{.insert = 3,
                                .crash = 1,
                                .kill = 1};
 
+// Renamed columns have other names in checks and foreign keys, which turns do not know.
+constexpr TurnMix kConstrained{.insert = 3,
+                               .update = 3,
+                               .remove = 2,
+                               .multi = 1,
+                               .abort = 1,
+                               .merge = 1,
+                               .reopen = 1,
+                               .crash = 1,
+                               .kill = 1};
+
 constexpr TurnMix kMerges{.insert = 3,
                           .update = 3,
                           .remove = 3,
@@ -129,6 +140,8 @@ constexpr std::array kProtocols{
              script_renewals, kMerges, 512},
     Protocol{"alter_keys", "keys added to tables with rows, and dropped", script_alter_keys,
              kAlterations, 512},
+    Protocol{"constraints", "checks, NOT NULL and foreign keys of tables with rows, and dropped",
+             script_constraints, kConstrained, 512},
     Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",
              script_numbers, kKills},
     Protocol{"used_space", "space used again, full of its former owner's bytes", script_used_space,

@@ -40,6 +40,7 @@ void script_columns(CrashRig& rig);
 void script_types(CrashRig& rig);
 void script_renewals(CrashRig& rig);
 void script_alter_keys(CrashRig& rig);
+void script_constraints(CrashRig& rig);
 void script_numbers(CrashRig& rig);
 void script_used_space(CrashRig& rig);
 void script_slot_array(CrashRig& rig);
