@@ -144,6 +144,32 @@ Status add_key(Database& database, const Table& orders) {
   return database.drop_key(key);
 }
 
+Status add_constraints(Database& database, const Table& customers,
+                       const Table& orders) {
+  // --8<-- [start:add_constraints]
+  FLUGS_TRY(database.add_check(customers, {"sane", col("points") >= 0}));
+  FLUGS_ASSIGN(const ColumnId at, orders.column("at"));
+  // Fails with kConstraintViolated, and names a row, if one has NULL.
+  const Status no_nulls = database.set_not_null(orders, at);
+  FLUGS_ASSIGN(const ColumnId state, orders.column("state"));
+  FLUGS_TRY(database.set_default(orders, state, "open"));
+  FLUGS_TRY(database.drop_foreign_key(orders, "of_customer"));
+  ForeignKeySchema of_customer;
+  of_customer.name = "of_customer";
+  of_customer.columns = {"customer"};
+  of_customer.table = "customers";
+  of_customer.on_delete = ReferenceAction::kRestrict;
+  FLUGS_TRY(database.add_foreign_key(orders, of_customer));
+  // --8<-- [end:add_constraints]
+  FLUGS_TRY(expect(no_nulls.ok(), "no NULL in a table without rows"));
+  FLUGS_TRY(database.drop_foreign_key(orders, "of_customer"));
+  of_customer.on_delete = ReferenceAction::kCascade;
+  FLUGS_TRY(database.add_foreign_key(orders, of_customer));
+  FLUGS_TRY(database.set_default(orders, state, "new"));
+  FLUGS_TRY(database.set_not_null(orders, at, false));
+  return database.drop_check(customers, "sane");
+}
+
 Status change(Database& database, const Table& customers) {
   // --8<-- [start:change]
   FLUGS_ASSIGN(const ColumnId points, customers.column("points"));
@@ -178,6 +204,7 @@ Status tables(Database& database) {
   FLUGS_TRY(whole_schema(database));
   FLUGS_TRY(add_column(database, products));
   FLUGS_TRY(add_key(database, orders));
+  FLUGS_TRY(add_constraints(database, customers, orders));
   FLUGS_TRY(change(database, customers));
   return look(database);
 }
