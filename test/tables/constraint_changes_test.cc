@@ -14,6 +14,7 @@
 namespace flugs::test {
 namespace {
 
+using engine::KeyIndex;
 using query::col;
 
 constexpr ColumnId kGuestAge(1);
@@ -229,6 +230,31 @@ TEST_CASE("a column that was NOT NULL from the beginning admits NULL", "[engine]
   CHECK(guests.set(1, kGuestCode, Value::null()).code() == StatusCode::kConstraintViolated);
 }
 
+TEST_CASE("rows with NULL in a column that admits it have no entry under a hash", "[engine]") {
+  MemoryDatabase database;
+  TableSchema schema("things");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  schema.column("code", Type::kInt64).not_null().column("part", Type::kInt64).not_null();
+  schema.unique_key("by_code", {"code", "part"}).hash_prefix(1);
+  const TableId table = must(database->create_table(schema));
+  const KeyIndex& by_code = *database->table(table)->keys()[1];
+  must(database->set_not_null(table, ColumnId(2), false));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  const RowId part = must(t.insert(table, {1, 1, Value::null()}));
+  CHECK(by_code.is_hashed(part.value()));  // by its code
+  must(t.commit());
+  must(database->set_not_null(table, ColumnId(1), false));
+  Transaction u = must(database->begin(AccessMode::kReadWrite));
+  for (std::int64_t id = 2; id < 5; ++id) {
+    const RowId row = must(u.insert(table, {id, Value::null(), 1}));
+    CHECK_FALSE(by_code.is_hashed(row.value()));
+  }
+  must(u.commit());
+  must(database->verify({}));
+  database.reopen();
+  must(database->verify({}));
+}
+
 TEST_CASE("columns that give numbers, and those of the primary key, stay NOT NULL", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("bills");
@@ -401,6 +427,26 @@ TEST_CASE("writers obey a check while it is added, also if it is refused", "[eng
   });
   CHECK(refused.code() == StatusCode::kConstraintViolated);
   must(guests.insert(13, 6));
+}
+
+TEST_CASE("no transaction sees a constraint and a row that breaks it", "[engine]") {
+  Guests guests;
+  must(guests.insert(10, 1));
+  const auto adds = [&](Database& database) {
+    return database.add_check(guests.table, age_from(20));
+  };
+  // It obeys the check, but sees a row from before that breaks it.
+  std::optional<Transaction> reads;
+  const Status refused = held_up(guests, adds, [&] {
+    reads.emplace(guests.begin());
+    must(guests.set(10, kGuestAge, Value::int32(20)));
+    CHECK(must(reads->get({guests.table, 0}, {Value::int64(10)})).get_unchecked(kGuestAge) ==
+          Value::int32(1));
+  });
+  CHECK(refused.code() == StatusCode::kBusy);
+  CHECK(guests.schema().checks.empty());
+  reads.reset();
+  must(guests.database->add_check(guests.table, age_from(20)));
 }
 
 TEST_CASE("writers obey NOT NULL while it is demanded", "[engine]") {
