@@ -87,6 +87,7 @@ void Exerciser::add_check(ModelTable& table) {
 
 void Exerciser::drop_check(ModelTable& table) {
   std::vector<CheckSchema>& checks = table.schema.checks;
+  if (checks.empty() && random_.chance(80)) return;
   const std::size_t number = random_.below(checks.size() + 1);
   const bool is_there = number < checks.size();
   const std::string name = is_there ? checks[number].name : "none of that name";
@@ -207,6 +208,7 @@ void Exerciser::add_foreign_key(ModelTable& table) {
 }
 
 void Exerciser::drop_foreign_key(ModelTable& table) {
+  if (table.foreign_keys.empty() && random_.chance(80)) return;
   const std::size_t number = random_.below(table.foreign_keys.size() + 1);
   const bool is_there = number < table.foreign_keys.size();
   const std::string name = is_there ? table.schema.foreign_keys[number].name : "none of that name";
