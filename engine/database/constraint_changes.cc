@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/table/row_validation.h"
@@ -45,11 +46,11 @@ bool is_in_primary_key(const TableSchema& schema, const std::string& column) {
 //   3     all rows of a later snapshot fulfil it       the same
 //   4     no older snapshot is left                    the same
 //   5     alter_table, with the constraint             the new schema holds
-// Must hold:  1 before 2 before 3, else a row that breaks the constraint could come unseen; 3
-// before
-//             5, else the schema could promise what rows do not keep; 4 before 5, else a
+// Must hold:  1 before 2 before 3, else a row that breaks the constraint could come unseen.
+//             3 before 5, else the schema could promise what rows do not keep. 4 before 5, else a
 //             transaction that knows the schema could see a row that breaks it.
 Status ConstraintChanges::validate(Table& table, const std::string& what,
+                                   const CallOptions& options,
                                    FunctionRef<Status(const RowValidation& rows)> rows_hold) {
   if (!transactions_.wait_for_all()) return busy(what);
   const Result<TransactionContext*> context =
@@ -59,7 +60,8 @@ Status ConstraintChanges::validate(Table& table, const std::string& what,
   Status held;
   {
     const Visit visiting(**context);
-    held = rows_hold(RowValidation(table, (*context)->visibility, catalog_.is_closing()));
+    LongCall call(options, "constraint");
+    held = rows_hold(RowValidation(table, (*context)->visibility, catalog_.is_closing(), call));
   }
   transactions_.abort(**context);
   if (!held.ok()) return held;
@@ -77,7 +79,8 @@ void ConstraintChanges::take_back(Table& table) {
   table.data().define(table.definition().stored);
 }
 
-Status ConstraintChanges::add_check(TableId id, const CheckSchema& wanted) {
+Status ConstraintChanges::add_check(TableId id, const CheckSchema& wanted,
+                                    const CallOptions& options) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
@@ -97,7 +100,7 @@ Status ConstraintChanges::add_check(TableId id, const CheckSchema& wanted) {
     definition = &altered->definition();  // stays as long as the table
   }
   Status added =
-      validate(*altered, fmt::format("table {}, check {}", altered->name(), wanted.name),
+      validate(*altered, fmt::format("table {}, check {}", altered->name(), wanted.name), options,
                [&](const RowValidation& rows) { return rows.check(definition->checks.back()); });
   const std::lock_guard guard(catalog_.ddl_mutex());
   if (added.ok() && altered->is_dropped()) added = no_table();
@@ -123,14 +126,15 @@ Status ConstraintChanges::drop_check(TableId id, std::string_view name) {
   return altered->table_columns().alter(std::move(next));
 }
 
-Status ConstraintChanges::set_not_null(TableId id, ColumnId column, bool not_null) {
+Status ConstraintChanges::set_not_null(TableId id, ColumnId column, bool not_null,
+                                       const CallOptions& options) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
-  return not_null ? demand_values(*altered, column) : admit_null(*altered, column);
+  return not_null ? demand_values(*altered, column, options) : admit_null(*altered, column);
 }
 
-Status ConstraintChanges::demand_values(Table& table, ColumnId column) {
+Status ConstraintChanges::demand_values(Table& table, ColumnId column, const CallOptions& options) {
   const std::size_t number = column.value();
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
@@ -146,7 +150,7 @@ Status ConstraintChanges::demand_values(Table& table, ColumnId column) {
   }
   Status demanded = validate(
       table, fmt::format("table {}, column {}", table.name(), table.schema().columns[number].name),
-      [&](const RowValidation& rows) { return rows.not_null(number); });
+      options, [&](const RowValidation& rows) { return rows.not_null(number); });
   const std::lock_guard guard(catalog_.ddl_mutex());
   if (demanded.ok() && table.is_dropped()) demanded = no_table();
   if (demanded.ok() && !table.has_column(column)) demanded = no_column(table, column);
@@ -242,22 +246,23 @@ Status ConstraintChanges::finish(Table& table, const NewForeignKey& made) {
   return done;
 }
 
-Status ConstraintChanges::add_foreign_key(TableId id, const ForeignKeySchema& wanted) {
+Status ConstraintChanges::add_foreign_key(TableId id, const ForeignKeySchema& wanted,
+                                          const CallOptions& options) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
-  if (Status s = KeyChanges::prepare(*altered, {}); !s.ok()) return s;
+  if (Status s = KeyChanges::prepare(*altered, options); !s.ok()) return s;
   NewForeignKey made;
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
     if (Status s = begin(*altered, wanted, made); !s.ok()) return s;
   }
-  Status added = made.key.has_value() ? keys_.make_key(*altered, made.place, {}) : Status();
+  Status added = made.key.has_value() ? keys_.make_key(*altered, made.place, options) : Status();
   Table& parent = made.foreign->parent;
   if (added.ok() && parent.index_build().is_deferred())
     added = parent.index_build().prepare_lookup(made.foreign->parent_key);
   if (added.ok())
-    added = validate(*altered, name_of_foreign_key(*made.foreign),
+    added = validate(*altered, name_of_foreign_key(*made.foreign), options,
                      [&](const RowValidation& rows) { return rows.foreign_key(*made.foreign); });
   {
     const std::lock_guard guard(catalog_.ddl_mutex());

@@ -7,6 +7,7 @@
 #include "engine/database/catalog.h"
 #include "engine/database/key_changes.h"
 #include "flugs/function_ref.h"
+#include "flugs/progress.h"
 #include "flugs/schema.h"
 
 namespace flugs::engine {
@@ -28,19 +29,19 @@ class ConstraintChanges final {
   ConstraintChanges(Catalog& catalog, TransactionManager& transactions, KeyChanges& keys) noexcept
       : catalog_(catalog), transactions_(transactions), keys_(keys) {}
 
-  Status add_check(TableId id, const CheckSchema& wanted);
+  Status add_check(TableId id, const CheckSchema& wanted, const CallOptions& options);
   Status drop_check(TableId id, std::string_view name);
-  Status set_not_null(TableId id, ColumnId column, bool not_null);
+  Status set_not_null(TableId id, ColumnId column, bool not_null, const CallOptions& options);
   Status set_default(TableId id, ColumnId column, const std::optional<Value>& value);
-  Status add_foreign_key(TableId id, const ForeignKeySchema& wanted);
+  Status add_foreign_key(TableId id, const ForeignKeySchema& wanted, const CallOptions& options);
   Status drop_foreign_key(TableId id, std::string_view name);
 
  private:
   struct NewForeignKey;
 
   Status admit_null(Table& table, ColumnId column);
-  Status demand_values(Table& table, ColumnId column);
-  Status validate(Table& table, const std::string& what,
+  Status demand_values(Table& table, ColumnId column, const CallOptions& options);
+  Status validate(Table& table, const std::string& what, const CallOptions& options,
                   FunctionRef<Status(const RowValidation& rows)> rows_hold);
   Status busy(const std::string& what) const;
   static void take_back(Table& table);

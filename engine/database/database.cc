@@ -154,24 +154,27 @@ Status Database::drop_key(KeyId key) {
   return is_writable(core_) ? core_->drop_key(key) : unusable(core_);
 }
 
-Status Database::add_check(TableId table, const CheckSchema& check) {
-  return is_writable(core_) ? core_->add_check(table, check) : unusable(core_);
+Status Database::add_check(TableId table, const CheckSchema& check, const CallOptions& options) {
+  return is_writable(core_) ? core_->add_check(table, check, options) : unusable(core_);
 }
 
 Status Database::drop_check(TableId table, std::string_view name) {
   return is_writable(core_) ? core_->drop_check(table, name) : unusable(core_);
 }
 
-Status Database::set_not_null(TableId table, ColumnId column, bool not_null) {
-  return is_writable(core_) ? core_->set_not_null(table, column, not_null) : unusable(core_);
+Status Database::set_not_null(TableId table, ColumnId column, bool not_null,
+                              const CallOptions& options) {
+  return is_writable(core_) ? core_->set_not_null(table, column, not_null, options)
+                            : unusable(core_);
 }
 
 Status Database::set_default(TableId table, ColumnId column, const std::optional<Value>& value) {
   return is_writable(core_) ? core_->set_default(table, column, value) : unusable(core_);
 }
 
-Status Database::add_foreign_key(TableId table, const ForeignKeySchema& foreign_key) {
-  return is_writable(core_) ? core_->add_foreign_key(table, foreign_key) : unusable(core_);
+Status Database::add_foreign_key(TableId table, const ForeignKeySchema& foreign_key,
+                                 const CallOptions& options) {
+  return is_writable(core_) ? core_->add_foreign_key(table, foreign_key, options) : unusable(core_);
 }
 
 Status Database::drop_foreign_key(TableId table, std::string_view name) {

@@ -95,20 +95,21 @@ class DatabaseCore final {
     return key_changes_.add_key(id, wanted, options);
   }
   Status drop_key(KeyId key) { return key_changes_.drop_key(key); }
-  Status add_check(TableId id, const CheckSchema& wanted) {
-    return constraint_changes_.add_check(id, wanted);
+  Status add_check(TableId id, const CheckSchema& wanted, const CallOptions& options = {}) {
+    return constraint_changes_.add_check(id, wanted, options);
   }
   Status drop_check(TableId id, std::string_view name) {
     return constraint_changes_.drop_check(id, name);
   }
-  Status set_not_null(TableId id, ColumnId column, bool not_null) {
-    return constraint_changes_.set_not_null(id, column, not_null);
+  Status set_not_null(TableId id, ColumnId column, bool not_null, const CallOptions& options = {}) {
+    return constraint_changes_.set_not_null(id, column, not_null, options);
   }
   Status set_default(TableId id, ColumnId column, const std::optional<Value>& value) {
     return constraint_changes_.set_default(id, column, value);
   }
-  Status add_foreign_key(TableId id, const ForeignKeySchema& wanted) {
-    return constraint_changes_.add_foreign_key(id, wanted);
+  Status add_foreign_key(TableId id, const ForeignKeySchema& wanted,
+                         const CallOptions& options = {}) {
+    return constraint_changes_.add_foreign_key(id, wanted, options);
   }
   Status drop_foreign_key(TableId id, std::string_view name) {
     return constraint_changes_.drop_foreign_key(id, name);

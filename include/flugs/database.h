@@ -334,14 +334,15 @@ class Database {
   /// reason for which create_table refuses a check), kConstraintViolated (a row breaks it; the
   /// message has check and values), kBusy (a transaction that began before is still open, see
   /// above), kTooManyTransactions, kOutOfSpace. After a failure nothing has changed.
-  Status add_check(TableId table, const CheckSchema& check);
+  Status add_check(TableId table, const CheckSchema& check, const CallOptions& options = {});
   Status drop_check(TableId table, std::string_view name);
   /// Makes a column NOT NULL, with waits and failures as add_check; also fails with
   /// kInvalidArgument if its default is NULL, or if a foreign key sets it to NULL. With `not_null`
   /// false the column may be NULL again. A column that never could be holds its values directly
   /// from then on, like one that changes its type (change_type), and can fail with kBusy as that
   /// call. Also fails with kConstraintViolated: the column gives numbers, or is in the primary key.
-  Status set_not_null(TableId table, ColumnId column, bool not_null = true);
+  Status set_not_null(TableId table, ColumnId column, bool not_null = true,
+                      const CallOptions& options = {});
   /// Sets the default of a column for inserts from now on, or takes it away. Rows that are there
   /// stay as they are. Durable when: it returns ok. Fails with: kNotFound, kInvalidArgument (a
   /// reason for which create_table refuses a default), kOutOfSpace.
@@ -354,7 +355,8 @@ class Database {
   /// Dropping a foreign key leaves the key that was made.
   ///
   /// Also fails with: kBusy (the place of a dropped key is still in use), kCorrupt.
-  Status add_foreign_key(TableId table, const ForeignKeySchema& foreign_key);
+  Status add_foreign_key(TableId table, const ForeignKeySchema& foreign_key,
+                         const CallOptions& options = {});
   Status drop_foreign_key(TableId table, std::string_view name);
 
   /// Keeps the auto-increment column of the table from giving any number up to `last`: for rows

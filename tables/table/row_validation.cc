@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/long_call.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {
@@ -22,10 +23,13 @@ Status RowValidation::each_row(FunctionRef<Status(std::uint32_t row)> judge) con
       if (stops_.load(std::memory_order_relaxed))
         return Status(StatusCode::kCancelled,
                       fmt::format("table {}: the database is being closed", table_.name()));
+      if (!call_.goes_on(row, end))
+        return stopped_by_caller(fmt::format("table {}", table_.name()));
     }
     if (!snapshot_.sees(table_.rows().version(row))) continue;
     if (Status s = judge(row); !s.ok()) return s;
   }
+  call_.tell(end, end);
   return {};
 }
 

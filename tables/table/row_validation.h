@@ -10,6 +10,10 @@
 #include "tables/catalog/foreign_keys.h"
 #include "tables/data/check_constraint.h"
 
+namespace flugs {
+class LongCall;
+}  // namespace flugs
+
 namespace flugs::engine {
 
 class Table;
@@ -21,13 +25,14 @@ class Table;
 /// have ended. So if all rows that the snapshot sees fulfil it, all later rows do.
 ///
 /// Each function reads all rows, and fails with kConstraintViolated, which names a row that breaks
-/// the constraint; kNotFound (the table is being dropped); kCancelled (`stops`).
+/// the constraint; kNotFound (the table is being dropped); kCancelled (`stops`, or the caller has
+/// asked to stop).
 /// Thread-safety: one thread, in an open transaction.
 class RowValidation final {
  public:
   RowValidation(const Table& table, const mvcc::Visibility& snapshot,
-                const std::atomic<bool>& stops) noexcept
-      : table_(table), snapshot_(snapshot), stops_(stops) {}
+                const std::atomic<bool>& stops, LongCall& call) noexcept
+      : table_(table), snapshot_(snapshot), stops_(stops), call_(call) {}
 
   Status check(const CheckConstraint& check) const;
   Status not_null(std::size_t column) const;
@@ -40,6 +45,7 @@ class RowValidation final {
   const Table& table_;
   const mvcc::Visibility& snapshot_;
   const std::atomic<bool>& stops_;
+  LongCall& call_;
 };
 
 }  // namespace flugs::engine

@@ -242,6 +242,34 @@ TEST_CASE("add_key tells progress and can be stopped; nothing has changed", "[ap
   check_pool_is_whole(database);
 }
 
+TEST_CASE("adding a constraint tells progress and can be stopped; nothing has changed", "[api]") {
+  TemporaryDatabase database;
+  const TableId table = make_followed(*database, "t");
+  const auto is_as_made = [&] {
+    const TableSchema now = must(database->schema(table));
+    return now.checks.empty() && now.columns[2].nullable && now.foreign_keys.empty() &&
+           database->check().ok();
+  };
+  const CheckSchema check{.name = "small", .condition = query::col("n") < 77};
+  check_long_call(
+      [&](const CallOptions& caller) { return database->add_check(table, check, caller); },
+      [&] { must(database->drop_check(table, "small")); }, is_as_made);
+  must(database->drop_check(table, "small"));
+  check_long_call(
+      [&](const CallOptions& caller) {
+        return database->set_not_null(table, ColumnId(2), true, caller);
+      },
+      [&] { must(database->set_not_null(table, ColumnId(2), false)); }, is_as_made);
+  must(database->set_not_null(table, ColumnId(2), false));
+  ForeignKeySchema foreign{.name = "itself", .columns = {"id"}};
+  foreign.table = "t";
+  foreign.key = "primary";
+  check_long_call(
+      [&](const CallOptions& caller) { return database->add_foreign_key(table, foreign, caller); },
+      [&] { must(database->drop_foreign_key(table, "itself")); }, is_as_made);
+  check_pool_is_whole(database);
+}
+
 TEST_CASE("add_key that waits for a transaction can be stopped", "[api]") {
   TemporaryDatabase database;
   const TableId table = make_followed(*database, "t", 10);
