@@ -301,6 +301,7 @@ Result<TableId> Catalog::find_table(std::string_view name) const {
     bool dropped;
   };
   std::vector<Named> all;
+  all.reserve(owned_tables_.size());
   for (const auto& table : owned_tables_) all.push_back({table->name(), table->is_dropped()});
   return Status(StatusCode::kNotFound,
                 fmt::format("no table '{}'; there are: {}", name, names_of(all)));

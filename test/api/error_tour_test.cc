@@ -6,12 +6,13 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdio>
+#include <concepts>
 #include <fstream>
 #include <functional>
 #include <initializer_list>
 #include <string>
-#include <thread>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flugs/flugs.h"
@@ -83,6 +84,12 @@ struct Tour {
 };
 
 OpenOptions tour_options(const TemporaryPath& path) { return small_options(path.string()); }
+
+// A view of a text that is about to be destroyed does not compile.
+template <typename Text>
+concept BecomesValue = requires(Text text) { Value::string(std::forward<Text>(text)); };
+static_assert(BecomesValue<std::string_view> && !BecomesValue<std::string>);
+static_assert(!std::constructible_from<Value, std::string>);
 
 }  // namespace
 
