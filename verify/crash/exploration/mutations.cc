@@ -210,7 +210,9 @@ constexpr MutationCase kCases[] = {
     {Kind::kShortFlush, "commit/1", "long_texts", Region::kText},
     {Kind::kShortFlush, "row_chunk/2", "row_chunks"},
     {Kind::kShortFlush, "create_table/1", "create_drop_table"},
-    {Kind::kShortFlush, "create_tables/2", "create_tables"},
+    {Kind::kShortFlush, "create_tables/2", "create_tables", Region::kOther, false,
+     "the last line of a catalogue has the places of its last seven tables, which are free and so "
+     "zero, as the new extent is"},
     {Kind::kShortFlush, "slot_array/1", "grown_generations"},
     {Kind::kShortFlush, "pool-create/2", "create_database", Region::kOther, false,
      "the other copy of the header counts, and opening repairs this one"},
