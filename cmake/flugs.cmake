@@ -33,6 +33,8 @@ function(flugs_settings target)
   set(flags -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(FLUGS_SANITIZE STREQUAL "address")
     list(APPEND flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+    # As GCC defines it. Tests do a tenth of their work under a sanitizer.
+    list(APPEND flags $<$<CXX_COMPILER_ID:Clang>:-D__SANITIZE_ADDRESS__=1>)
     if(NOT "LAYER" IN_LIST ARGN)
       list(APPEND flags -fno-sanitize=null,alignment,object-size,vptr)
     endif()
