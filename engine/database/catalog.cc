@@ -225,9 +225,8 @@ Status Catalog::introduce(std::span<const NewTable> made, std::unique_lock<Mutex
   const bool nobody_is_left = transactions_.wait_for_all();
   guard.lock();
   if (nobody_is_left) return {};
-  return Status(StatusCode::kBusy, fmt::format("table {}: it refers to another table, and a "
-                                               "transaction that began earlier is still open",
-                                               waits_for_others->name()));
+  return transactions_.waited_too_long(
+      fmt::format("table {}, which refers to another", waits_for_others->name()));
 }
 
 // A table that others refer to stays.
@@ -261,9 +260,7 @@ Status Catalog::drop_table(TableId id) {
   guard.lock();
   if (!nobody_is_left) {
     dropped->set_dropped(false);
-    return Status(
-        StatusCode::kBusy,
-        fmt::format("table {}: a transaction that began earlier is still open", dropped->name()));
+    return transactions_.waited_too_long(fmt::format("table {}", dropped->name()));
   }
   for (std::uint64_t& entry : catalog_layout().tables) {
     if (entry == 0) continue;

@@ -52,7 +52,8 @@ bool is_in_primary_key(const TableSchema& schema, const std::string& column) {
 Status ConstraintChanges::validate(Table& table, const std::string& what,
                                    const CallOptions& options,
                                    FunctionRef<Status(const RowValidation& rows)> rows_hold) {
-  if (!transactions_.wait_for_all()) return busy(what);
+  if (!transactions_.wait_for_all(options.stop))
+    return transactions_.waited_too_long(what, options.stop);
   const Result<TransactionContext*> context =
       transactions_.begin(AccessMode::kReadOnly, Isolation::kSnapshot);
   if (!context.ok()) return context.status();
@@ -65,12 +66,9 @@ Status ConstraintChanges::validate(Table& table, const std::string& what,
   }
   transactions_.abort(**context);
   if (!held.ok()) return held;
-  return transactions_.wait_for_snapshots(snapshot) ? Status() : busy(what);
-}
-
-Status ConstraintChanges::busy(const std::string& what) const {
-  return Status(StatusCode::kBusy,
-                fmt::format("{}: a transaction that began before it is still open", what));
+  if (!transactions_.wait_for_snapshots(snapshot, TransactionManager::kPatience, options.stop))
+    return transactions_.waited_too_long(what, options.stop);
+  return {};
 }
 
 // Under catalog_.ddl_mutex(). Writers no longer obey the pending constraint.

@@ -43,7 +43,6 @@ class ConstraintChanges final {
   Status demand_values(Table& table, ColumnId column, const CallOptions& options);
   Status validate(Table& table, const std::string& what, const CallOptions& options,
                   FunctionRef<Status(const RowValidation& rows)> rows_hold);
-  Status busy(const std::string& what) const;
   static void take_back(Table& table);
   Status begin(Table& table, const ForeignKeySchema& wanted, NewForeignKey& made);
   Status finish(Table& table, const NewForeignKey& made);

@@ -123,12 +123,8 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted, const Cal
 // rows before them, or that reads from before all rows are in.
 Status KeyChanges::make_key(Table& table, std::size_t place, const CallOptions& options) {
   const auto given_up = [&] {
-    const std::string key =
-        fmt::format("table {}, key {}", table.name(), table.keys()[place]->name());
-    return options.stop.stop_requested()
-               ? stopped_by_caller(key)
-               : Status(StatusCode::kBusy,
-                        key + ": a transaction that began before it is still open");
+    return transactions_.waited_too_long(
+        fmt::format("table {}, key {}", table.name(), table.keys()[place]->name()), options.stop);
   };
   FLUGS_CHECK(table.keys()[place] != nullptr && !table.keys().can_find(place));
   if (!transactions_.wait_for_all(options.stop)) return given_up();

@@ -23,14 +23,11 @@ namespace {
 constexpr std::chrono::microseconds kRowPauseMin{20};
 constexpr std::chrono::microseconds kRowPauseMax{1000};
 
-}  // namespace
-
-// For messages; the transaction may have ended meanwhile.
-std::string TransactionManager::name_of_transaction(std::optional<std::uint32_t> slot) const {
-  const std::uint64_t id =
-      slot.has_value() && *slot < contexts_.size() ? contexts_[*slot]->ending.id() : 0;
-  return id == 0 ? "another transaction" : fmt::format("transaction {}", id);
+std::string words_of(TransactionId id) {
+  return id == TransactionId() ? "another transaction" : fmt::format("transaction {}", id.value());
 }
+
+}  // namespace
 
 // Waits until no transaction is writing the row: ok if none has, kNotFound if a write was
 // committed.
@@ -49,7 +46,7 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
     if (found.fate != mvcc::Visibility::Fate::kInFlight) break;
     if (RowLocks::Clock::now() >= deadline) {
       status = Status(StatusCode::kBusy,
-                      name_of_transaction(mvcc::slot_of(found.seen)) + " has written the row");
+                      words_of(in_slot(mvcc::slot_of(found.seen))) + " has written the row");
       break;
     }
     if (context.ending.is_to_end()) {
@@ -77,8 +74,7 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
   Status status = row_locks_->lock(
       name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
   if (status.code() == StatusCode::kBusy)
-    status = Status(StatusCode::kBusy,
-                    name_of_transaction(row_locks_->holder_of(name)) + " has locked the row");
+    status = Status(StatusCode::kBusy, words_of(holder_of(name)) + " has locked the row");
   if (status.ok()) {
     if (is_new) context.locks.add(name);
     mvcc::full_barrier();  // pairs with RowWriter::lock_row

@@ -32,7 +32,7 @@ TransactionId TransactionManager::in_slot(std::uint32_t slot) const noexcept {
 }
 
 TransactionId TransactionManager::holder_of(const LockName& name) const {
-  const std::optional<std::uint32_t> slot = row_locks_->holder(name);
+  const std::optional<std::uint32_t> slot = row_locks_->holder_of(name);
   return slot ? in_slot(*slot) : TransactionId();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "base/waiting.h"
 #include "engine/background/merger.h"
 #include "mvcc/commit.h"
@@ -240,6 +241,23 @@ bool TransactionManager::wait_for_snapshots(std::uint64_t since, std::chrono::mi
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;
+}
+
+Status TransactionManager::waited_too_long(std::string_view what,
+                                           const std::stop_token& stop) const {
+  if (stop.stop_requested()) return stopped_by_caller(what);
+  const std::vector<TransactionInfo> all = open();
+  const auto oldest =
+      std::max_element(all.begin(), all.end(), [](const auto& left, const auto& right) {
+        return left.snapshots_behind < right.snapshots_behind;
+      });
+  if (oldest == all.end())
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: a transaction was open for too long; try again", what));
+  return Status(StatusCode::kBusy,
+                fmt::format("{}: transaction {} began before the call and is still open: open for "
+                            "{} ms, without a call for {} ms",
+                            what, oldest->id.value(), oldest->open.count(), oldest->idle.count()));
 }
 
 void TransactionManager::report(Statistics& statistics) const {

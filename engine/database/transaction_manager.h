@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/database/reclaim_rows.h"
@@ -94,6 +95,9 @@ class TransactionManager final {
   }
   bool wait_for_snapshots(std::uint64_t since, std::chrono::milliseconds patience = kPatience,
                           const std::stop_token& stop = {}) noexcept;
+  /// The status of a call after a wait that failed: kCancelled if its caller has asked to stop,
+  /// else kBusy, with the transaction that has the oldest snapshot. `what`: the object of the call.
+  Status waited_too_long(std::string_view what, const std::stop_token& stop = {}) const;
 
  private:
   bool reads_hold(TransactionContext& context, std::uint64_t at) const;
@@ -101,7 +105,6 @@ class TransactionManager final {
   void undo(TransactionContext& context) noexcept;
   void clear(TransactionContext& context) noexcept;
   void leave(TransactionContext& context) noexcept;
-  std::string name_of_transaction(std::optional<std::uint32_t> slot) const;
   Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
                          RowLocks::Clock::time_point deadline);
   void end_claimed(TransactionContext& context) noexcept;

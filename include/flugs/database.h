@@ -244,9 +244,9 @@ class Database {
   /// meanwhile. The call has three parts. First it waits up to one second for all open
   /// transactions, including one of this thread. Transactions that begin later maintain the new
   /// key. If the key is unique, it may already refuse their writes, even if adding it fails in the
-  /// end. Second, the existing rows are entered, a million in one to five seconds. Third, the call
-  /// waits up to one second for transactions that began before that. Look-ups by the key are right
-  /// in every transaction that gets its KeyId.
+  /// end. Second, the existing rows are entered. Third, the call waits up to one second for
+  /// transactions that began before that. Look-ups by the key are right in every transaction that
+  /// gets its KeyId.
   ///
   /// Its index is in DRAM, also with IndexPlace::kPool. After an opening it is made from the rows,
   /// or, after the next merge, kept in runs like every other key. Durable when: it returns ok; a
@@ -255,8 +255,9 @@ class Database {
   /// kNotFound;
   /// kInvalidArgument (the key, with the reason; the table has 16 keys); kConstraintViolated (the
   /// key is unique and two rows have the same values; the message names table, key and values);
-  /// kBusy (a transaction that began before is still open, see above); kTooManyTransactions;
-  /// kOutOfSpace; kCorrupt; kCancelled. After a failure nothing has changed.
+  /// kBusy (a transaction that began before is still open, see above; the message names it);
+  /// kTooManyTransactions; kOutOfSpace; kCorrupt; kCancelled (CallOptions::stop). After a failure
+  /// nothing has changed.
   Result<KeyId> add_key(TableId table, const KeySchema& key, const CallOptions& options = {});
   /// Drops a key. KeyIds of other keys stay the same; a later key may get its KeyId. Transactions
   /// go on: their next look-up by it fails with kInvalidArgument. Serializable transactions that
@@ -325,15 +326,16 @@ class Database {
 
   /// Adds a check, or drops one. Adding it has three parts. First the call waits up to one second
   /// for all open transactions, including one of this thread. Transactions that begin later obey
-  /// the check, even if adding it fails in the end. Second, all rows are checked, a million in some
-  /// 40 ms. Third, the call waits up to one second for transactions that began before that. So no
-  /// transaction sees a row that breaks a check of the schema. A running merge ends first.
+  /// the check, even if adding it fails in the end. Second, all rows are checked. Third, the call
+  /// waits up to one second for transactions that began before that. So no transaction sees a row
+  /// that breaks a check of the schema. A running merge ends first.
   ///
   /// Durable when: it returns ok; a crash before leaves nothing of it. Fails with: kNotFound (no
   /// such table; to drop: no such check), kAlreadyExists (the name is taken), kInvalidArgument (a
   /// reason for which create_table refuses a check), kConstraintViolated (a row breaks it; the
-  /// message has check and values), kBusy (a transaction that began before is still open, see
-  /// above), kTooManyTransactions, kOutOfSpace. After a failure nothing has changed.
+  /// message has check, values and the row's primary key), kBusy (a transaction that began before
+  /// is still open, see above; the message names it), kCancelled (CallOptions::stop),
+  /// kTooManyTransactions, kOutOfSpace. After a failure nothing has changed.
   Status add_check(TableId table, const CheckSchema& check, const CallOptions& options = {});
   Status drop_check(TableId table, std::string_view name);
   /// Makes a column NOT NULL, with waits and failures as add_check; also fails with
@@ -349,7 +351,7 @@ class Database {
   Status set_default(TableId table, ColumnId column, const std::optional<Value>& value);
   /// Adds a foreign key, with waits and failures as add_check, or drops one. What it refers to must
   /// exist, as for create_table. If the table has no key that begins with the columns, it gets one
-  /// as by create_table, made as by add_key. A million rows take half a second, besides the key.
+  /// as by create_table, made as by add_key.
   /// Two tables may refer to each other: to drop such a table, drop a foreign key first. While the
   /// call runs, a statement that would have to change or delete referring rows gets kConflict.
   /// Dropping a foreign key leaves the key that was made.

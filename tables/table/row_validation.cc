@@ -33,6 +33,12 @@ Status RowValidation::each_row(FunctionRef<Status(std::uint32_t row)> judge) con
   return {};
 }
 
+// For messages.
+std::string RowValidation::name_of(std::uint32_t row) const {
+  return table_.schema().has_primary_key ? table_.keys()[0]->describe(row)
+                                         : fmt::format("id {}", row);
+}
+
 Status RowValidation::check(const CheckConstraint& check) const {
   return each_row([&](std::uint32_t row) {
     const RowView view = table_.rows().view(row);
@@ -40,7 +46,8 @@ Status RowValidation::check(const CheckConstraint& check) const {
       return view.value(*table_.columns()[column], column);
     };
     if (check.holds(value)) return Status();
-    return Status(StatusCode::kConstraintViolated, check.describe(value));
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("{} in the row with {}", check.describe(value), name_of(row)));
   });
 }
 
@@ -49,12 +56,10 @@ Status RowValidation::not_null(std::size_t column) const {
     const columns::Column& checked = *table_.columns()[column];
     if (checked.is_dropped() || !table_.rows().view(row).value(checked, column).is_null())
       return Status();
-    const std::string which = table_.schema().has_primary_key ? table_.keys()[0]->describe(row)
-                                                              : fmt::format("id {}", row);
     return Status(
         StatusCode::kConstraintViolated,
         fmt::format("table {}, column {}: NULL is not allowed, but the row with {} has it",
-                    table_.name(), checked.name(), which));
+                    table_.name(), checked.name(), name_of(row)));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
@@ -40,6 +41,7 @@ class RowValidation final {
   Status foreign_key(const ForeignKey& foreign) const;
 
  private:
+  std::string name_of(std::uint32_t row) const;
   Status each_row(FunctionRef<Status(std::uint32_t row)> judge) const;
 
   const Table& table_;

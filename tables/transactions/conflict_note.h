@@ -10,7 +10,8 @@ namespace flugs::engine {
 /// The newest conflict in a slot. A call notes it without allocating, and Transaction::conflict
 /// makes words of it.
 struct ConflictNote {
-  /// Of the slot, as TransactionContext::opened counts them; 0: none had a conflict yet.
+  /// The number of the transaction in its slot (TransactionContext::opened). 0: no transaction of
+  /// the slot has met a conflict.
   std::uint64_t transaction = 0;
   mvcc::Stamp other = mvcc::kNoStamp;  ///< kKeyTaken: the stamp that was in the way
   std::uint32_t table = 0;

@@ -37,14 +37,6 @@ bool RowLocks::is_own(const LockName& name, std::uint32_t slot) const {
   return found != of_name.locks.end() && found->second.holder == slot;
 }
 
-std::optional<std::uint32_t> RowLocks::holder(const LockName& name) const {
-  Part& of_name = part(name);
-  const std::lock_guard guard(of_name.mutex);
-  const auto found = of_name.locks.find(name);
-  if (found == of_name.locks.end()) return std::nullopt;
-  return found->second.holder;
-}
-
 std::size_t RowLocks::size() const {
   std::size_t size = 0;
   for (Part& each : parts_) {

@@ -50,9 +50,6 @@ class RowLocks {
   bool is_others(const LockName& name, std::uint32_t slot) const;
   bool is_own(const LockName& name, std::uint32_t slot) const;
 
-  /// The slot whose transaction has locked the record, if there is one.
-  std::optional<std::uint32_t> holder(const LockName& name) const;
-
   /// Locks the record; `is_new` becomes true unless the transaction had the lock already. Waits
   /// until `deadline` at most, and only while `must_stop` is false. Fails with kBusy (another
   /// transaction still has it), kConflict (a deadlock), kCancelled (`must_stop`).
@@ -65,7 +62,7 @@ class RowLocks {
   Status begin_waiting(std::uint32_t slot, std::uint32_t other);
   void end_waiting(std::uint32_t slot) noexcept;
 
-  /// The slot whose transaction has locked the record, if one has.
+  /// The slot whose transaction has locked the record, if there is one.
   std::optional<std::uint32_t> holder_of(const LockName& name) const;
   /// Number of locks that are held.
   std::size_t size() const;

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -270,9 +271,29 @@ TEST_CASE("adding a constraint tells progress and can be stopped; nothing has ch
   check_pool_is_whole(database);
 }
 
-TEST_CASE("add_key that waits for a transaction can be stopped", "[api]") {
+TEST_CASE("a schema change that waits for a transaction can be stopped", "[api]") {
   TemporaryDatabase database;
   const TableId table = make_followed(*database, "t", 10);
+  ForeignKeySchema itself;
+  itself.name = "itself";
+  itself.columns = {"id"};
+  itself.table = "t";
+  using Change = std::function<Status(const CallOptions&)>;
+  const std::vector<Change> changes = {
+      [&](const CallOptions& options) {
+        return database->add_key(table, {.name = "added", .columns = {"n"}}, options).status();
+      },
+      [&](const CallOptions& options) {
+        return database->add_check(table, {"small", query::col("n") < 1000}, options);
+      },
+      [&](const CallOptions& options) {
+        return database->set_not_null(table, ColumnId(1), true, options);
+      },
+      [&](const CallOptions& options) { return database->add_foreign_key(table, itself, options); },
+  };
+  const std::size_t which = GENERATE(range(0, 4));
+  CAPTURE(which);
+  const Change& change = changes[which];
   Transaction open = must(database->begin());
   must(open.insert(table, {Value::int64(-1), Value::null(), Value::null()}));
   std::stop_source source;
@@ -281,15 +302,13 @@ TEST_CASE("add_key that waits for a transaction can be stopped", "[api]") {
     source.request_stop();
   });
   const auto begin = std::chrono::steady_clock::now();
-  const Status status =
-      database->add_key(table, {.name = "added", .columns = {"n"}}, {.stop = source.get_token()})
-          .status();
+  const Status status = change({.stop = source.get_token()});
   const auto taken = std::chrono::steady_clock::now() - begin;
   stopper.join();
   CHECK(status.code() == StatusCode::kCancelled);
   CHECK(taken < std::chrono::milliseconds(900));  // the wait alone has a second
-  must(open.commit());
-  must(database->add_key(table, {.name = "added", .columns = {"n"}}));
+  open.abort();
+  must(change({}));
   must(database->check());
 }
 

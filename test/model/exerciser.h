@@ -103,7 +103,7 @@ class Exerciser {
   void remove_range(Open& open, ModelTable& table);
   void break_rules(Open& open, ModelTable& table);
   void lock_row(Open& open, ModelTable& table);
-  /// Of a call that failed with kConflict.
+  /// If a call has failed with kConflict, compares Transaction::conflict with the model.
   void look_at_conflict(const Open& open, StatusCode found);
   void do_update(Open& open, ModelTable& table, const SeenRow& seen,
                  const std::vector<std::size_t>& named, const ModelRow& row, Outcomes otherwise,
