@@ -48,6 +48,7 @@ Status Prepared::read(const Transaction& transaction, std::span<const Value> val
 
 Result<RowId> Prepared::update(Transaction& transaction, std::span<const Value> values,
                                std::span<const Value> changed) const {
+  const engine::Call call(TransactionAccess::context(transaction));
   if (Status s = check(transaction); !s.ok()) return s;
   if (changed.size() != columns_.size())
     return Status(StatusCode::kInvalidArgument,
@@ -63,6 +64,7 @@ Result<RowId> Prepared::update(Transaction& transaction, std::span<const Value> 
 }
 
 Status Prepared::remove(Transaction& transaction, std::span<const Value> values) const {
+  const engine::Call call(TransactionAccess::context(transaction));
   if (Status s = check(transaction); !s.ok()) return s;
   return transaction.remove(key_, values);
 }
