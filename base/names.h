@@ -29,7 +29,8 @@ std::string names_of(const All& all) {
 }
 
 /// "1 value", "2 values", for messages.
-inline std::string counted(std::uint64_t count, std::string_view noun) {
+[[gnu::cold, gnu::noinline]] inline std::string counted(std::uint64_t count,
+                                                        std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 

@@ -46,7 +46,7 @@ class Catalog final {
   /// Protects the catalogue, the list of tables and their definitions; rank: outermost.
   Mutex& ddl_mutex() const noexcept { return ddl_mutex_; }
   /// Null when there is no such table or it was dropped.
-  Table* table(TableId id) const noexcept {
+  [[gnu::always_inline]] Table* table(TableId id) const noexcept {
     Table* found = known_table(id);
     return found == nullptr || found->is_dropped() ? nullptr : found;
   }

@@ -71,7 +71,7 @@ class EndingState final {
     draw_attention();
   }
   /// A call is under way (Call); returns what to give `leave_call`.
-  std::uint32_t enter_call() noexcept {
+  [[gnu::always_inline]] std::uint32_t enter_call() noexcept {
     const std::uint32_t was_in_call = in_call_.load(std::memory_order_relaxed);
     in_call_.store(1, std::memory_order_relaxed);
     mvcc::light_barrier();  // pairs with TransactionManager::end_abandoned
