@@ -1,6 +1,7 @@
 # The functions every CMakeLists.txt of the project is written with.
 
 option(FLUGS_TOGETHER "Compile many sources of a folder together" ON)
+option(FLUGS_FOLDERS_TOGETHER "And those of a folder with those of its sub-folders" OFF)
 
 # Up to `count` sources of a target are compiled together: most of their time goes into headers and
 # templates that they have in common. Names in unnamed namespaces of a folder have to differ.
@@ -73,7 +74,58 @@ function(flugs_layer name)
   endforeach()
   flugs_settings(flugs_${layer} LAYER)
   flugs_together(flugs_${layer} 20)
-  set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${layer}>)
+  set_property(GLOBAL APPEND PROPERTY FLUGS_LAYERS flugs_${layer})
+endfunction()
+
+# FLUGS_FOLDERS_TOGETHER, the presets of the sanitizers and scm-test: layers of one folder of the
+# root are compiled together, up to 40 sources, in two thirds of the time. Not for what is shipped:
+# GCC inlines less in larger sources, and would have to be told anew what matters. Those that are
+# always compiled alone stay where they are.
+function(flugs_join_layers objects)
+  get_property(layers GLOBAL PROPERTY FLUGS_LAYERS)
+  set(result ${layers})
+  if(FLUGS_TOGETHER AND FLUGS_FOLDERS_TOGETHER)
+    set(result "")
+    foreach(layer IN LISTS layers)
+      get_target_property(directory ${layer} SOURCE_DIR)
+      get_target_property(sources ${layer} SOURCES)
+      string(REGEX REPLACE "^flugs_([a-z]*).*" "flugs_all_\\1" joined ${layer})
+      set(alone "")
+      foreach(source IN LISTS sources)
+        get_source_file_property(is_alone ${directory}/${source} TARGET_DIRECTORY ${layer}
+                                 SKIP_UNITY_BUILD_INCLUSION)
+        if(is_alone)
+          list(APPEND alone ${source})
+        else()
+          list(APPEND ${joined} ${directory}/${source})
+        endif()
+      endforeach()
+      if(alone)
+        set_property(TARGET ${layer} PROPERTY SOURCES ${alone})
+        list(APPEND result ${layer})
+      else()
+        set_property(TARGET ${layer} PROPERTY EXCLUDE_FROM_ALL ON)
+      endif()
+      if(NOT joined IN_LIST result)
+        list(APPEND result ${joined})
+      endif()
+    endforeach()
+    foreach(joined IN LISTS result)
+      if(NOT TARGET ${joined})
+        add_library(${joined} OBJECT ${${joined}})
+        target_include_directories(${joined} PRIVATE ${PROJECT_SOURCE_DIR}
+                                                     ${PROJECT_SOURCE_DIR}/include)
+        target_include_directories(${joined} SYSTEM PRIVATE ${PMEMOBJ_INCLUDE_DIRS})
+        target_link_libraries(${joined} PRIVATE ${FLUGS_PACKAGES})
+        flugs_settings(${joined} LAYER)
+        # It minds names in headers that a source alone does not include: the release build asks it.
+        target_compile_options(${joined} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-shadow>)
+        flugs_together(${joined} 40)
+      endif()
+    endforeach()
+  endif()
+  list(TRANSFORM result REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  set(${objects} ${result} PARENT_SCOPE)
 endfunction()
 
 # A program: flugs_program(target SOURCES ... USES ...), on jemalloc if it is there, unless a

@@ -1,6 +1,6 @@
 # The shipped library: the objects of all layers, and the public headers; and what the project's own
 # programs link.
-get_property(layer_objects GLOBAL PROPERTY FLUGS_LAYER_OBJECTS)
+flugs_join_layers(layer_objects)
 add_library(flugs ${layer_objects})
 add_library(flugs::flugs ALIAS flugs)
 target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES

@@ -11,13 +11,13 @@
 
 namespace flugs::engine {
 
-using Kind = Condition::Kind;
+using NodeKind = Condition::Kind;
 
 CheckConstraint::CheckConstraint(const TableSchema& schema, const CheckSchema& check)
     : schema_(schema), check_(check) {
   for (const Condition::Node& node : check.condition.nodes()) {
     Step step{node.kind, node.parts, kNoColumn, kNoColumn, {}};
-    if (node.kind < Kind::kAll) {
+    if (node.kind < NodeKind::kAll) {
       step.column = static_cast<std::uint16_t>(position_of(schema, node.column));
       FLUGS_CHECK(step.column < schema.columns.size());
       columns_.push_back(step.column);
@@ -60,16 +60,16 @@ CheckConstraint::Truth CheckConstraint::truth_of(
   FLUGS_DCHECK(next < steps_.size());
   const Step& step = steps_[next++];
   switch (step.kind) {
-    case Kind::kAll:
-    case Kind::kAny: {
-      Truth truth = step.kind == Kind::kAll ? Truth::kTrue : Truth::kFalse;
+    case NodeKind::kAll:
+    case NodeKind::kAny: {
+      Truth truth = step.kind == NodeKind::kAll ? Truth::kTrue : Truth::kFalse;
       for (std::uint16_t i = 0; i < step.parts; ++i) {
         const Truth part = truth_of(next, value);
-        truth = step.kind == Kind::kAll ? std::min(truth, part) : std::max(truth, part);
+        truth = step.kind == NodeKind::kAll ? std::min(truth, part) : std::max(truth, part);
       }
       return truth;
     }
-    case Kind::kNone: {
+    case NodeKind::kNone: {
       const Truth part = truth_of(next, value);
       if (part == Truth::kUnknown) return part;
       return part == Truth::kTrue ? Truth::kFalse : Truth::kTrue;
@@ -84,36 +84,36 @@ CheckConstraint::Truth CheckConstraint::truth_of_leaf(
   const auto truth = [](bool is_true) { return is_true ? Truth::kTrue : Truth::kFalse; };
   FLUGS_DCHECK(step.column != kNoColumn);
   const Value left = value(step.column);
-  if (step.kind == Kind::kIsNull) return truth(left.is_null());
-  if (step.kind == Kind::kIsNotNull) return truth(!left.is_null());
+  if (step.kind == NodeKind::kIsNull) return truth(left.is_null());
+  if (step.kind == NodeKind::kIsNotNull) return truth(!left.is_null());
   if (left.is_null()) return Truth::kUnknown;
-  if (step.kind == Kind::kIn)
+  if (step.kind == NodeKind::kIn)
     return truth(std::any_of(step.constants.begin(), step.constants.end(),
                              [&](const Value& one) { return compare_values(left, one) == 0; }));
   FLUGS_DCHECK(step.other != kNoColumn || !step.constants.empty());
   const Value right = step.other == kNoColumn ? step.constants[0] : value(step.other);
   if (right.is_null()) return Truth::kUnknown;
   switch (step.kind) {
-    case Kind::kStartsWith:
+    case NodeKind::kStartsWith:
       return truth(left.as_string().starts_with(right.as_string()));
-    case Kind::kEndsWith:
+    case NodeKind::kEndsWith:
       return truth(left.as_string().ends_with(right.as_string()));
-    case Kind::kContains:
+    case NodeKind::kContains:
       return truth(left.as_string().find(right.as_string()) != std::string_view::npos);
     default:
       break;
   }
   const int order = compare_values(left, right);
   switch (step.kind) {
-    case Kind::kEqual:
+    case NodeKind::kEqual:
       return truth(order == 0);
-    case Kind::kNotEqual:
+    case NodeKind::kNotEqual:
       return truth(order != 0);
-    case Kind::kLess:
+    case NodeKind::kLess:
       return truth(order < 0);
-    case Kind::kLessEqual:
+    case NodeKind::kLessEqual:
       return truth(order <= 0);
-    case Kind::kGreater:
+    case NodeKind::kGreater:
       return truth(order > 0);
     default:
       return truth(order >= 0);

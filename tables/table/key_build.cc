@@ -14,7 +14,7 @@ namespace flugs::engine {
 
 namespace {
 
-constexpr std::uint32_t kRowsBetweenLooks = 4096;
+constexpr std::uint32_t kRowsBetweenStops = 4096;
 // Entries that are sorted at a time: 16 MB.
 constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
@@ -63,7 +63,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
   std::vector<columns::OrderedEntry> entries;
   const std::uint32_t end = table_.rows().rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (row % kRowsBetweenLooks == 0)
+    if (row % kRowsBetweenStops == 0)
       if (Status s = may_go_on(row, end, stops, call); !s.ok()) return s;
     if (!snapshot.sees(table_.rows().version(row))) continue;
     if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
