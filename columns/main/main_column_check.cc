@@ -163,7 +163,7 @@ class MainColumnAuditor {
   bool is_plausible_cell(const std::byte* cell) const {
     std::uint64_t words[2];
     std::memcpy(words, cell, 16);
-    return text_cell::is_plausible(words[0], words[1], memory_.bytes);
+    return text_cell::is_plausible(words[0], words[1], memory_.bytes());
   }
   static bool is_null_cell(const std::byte* cell) {
     return cell[15] == std::byte{MainColumnLayout::kNullTag};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -81,10 +82,15 @@ struct MainColumnParts {
   static MainColumnParts of(const MainColumnLayout& layout) noexcept;
 };
 
-/// The memory with the bytes of out-of-line text cells: the mapped pool.
+/// The memory with the bytes of out-of-line text cells: the mapped pool, which may grow.
 struct TextMemory {
+  static constexpr std::atomic<std::uint64_t> kNone{0};
+
   const std::byte* base = nullptr;
-  std::uint64_t bytes = 0;
+  const std::atomic<std::uint64_t>* limit = &kNone;  ///< Medium::bytes_word()
+
+  /// A cell must have been read before, see Medium::bytes.
+  std::uint64_t bytes() const noexcept { return limit->load(std::memory_order_acquire); }
 };
 
 /// Doubles as integers of the same order, NaN last; its own inverse.

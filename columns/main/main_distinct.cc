@@ -48,7 +48,7 @@ struct SortKey {
 std::string_view text_of(const Cell& cell, TextMemory memory) noexcept {
   // Inline text is in the cell itself, low word first.
   static_assert(offsetof(Cell, low) == 0 && offsetof(Cell, high) == 8);
-  return text_cell::view(reinterpret_cast<const std::byte*>(&cell), memory.base, memory.bytes);
+  return text_cell::view(reinterpret_cast<const std::byte*>(&cell), memory.base, memory.bytes());
 }
 
 bool is_same_text(const Cell& a, const Cell& b, TextMemory memory) noexcept {

@@ -54,7 +54,7 @@ class MainDomain {
 
   /// The text of a cell of the column; empty where no text of the pool is.
   std::string_view text_at(const std::byte* cell) const noexcept {
-    return text_cell::view(cell, memory_.base, memory_.bytes);
+    return text_cell::view(cell, memory_.base, memory_.bytes());
   }
 
   /// Whether each code has the same value in both.

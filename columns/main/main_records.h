@@ -37,7 +37,7 @@ struct MainDecoder {
     if (kind == Kind::kCell) {
       const std::byte* cell = record + byte;
       if (cell[15] == std::byte{MainColumnLayout::kNullTag}) return Value::null();
-      return Value::from_bytes(type, text_cell::view(cell, memory.base, memory.bytes));
+      return Value::from_bytes(type, text_cell::view(cell, memory.base, memory.bytes()));
     }
     std::uint64_t window = 0;
     std::memcpy(&window, record + byte, sizeof window);
@@ -46,7 +46,7 @@ struct MainDecoder {
     if (kind == Kind::kNumber) return Value::from_raw(type, static_cast<std::int64_t>(base + code));
     if (kind == Kind::kText)
       return Value::from_bytes(type,
-                               text_cell::view(entries + code * 16, memory.base, memory.bytes));
+                               text_cell::view(entries + code * 16, memory.base, memory.bytes()));
     std::int64_t payload = 0;
     std::memcpy(&payload, entries + code * 8, sizeof payload);
     return Value::from_raw(type, payload);

@@ -13,7 +13,7 @@ namespace snippets {
 Status sell(const char* path) {
   OpenOptions options;
   options.path = path;  // in /dev/shm: lost at a reboot; on a disk it stays
-  options.max_bytes = std::uint64_t{1} << 30;  // 1 GiB, and never more
+  options.max_bytes = std::uint64_t{1} << 30;  // 1 GiB at most
   // Creates the pool, or reopens it.
   FLUGS_ASSIGN(Database database, Database::open(options));
 

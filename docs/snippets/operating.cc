@@ -160,7 +160,7 @@ Status opening(const char* path) {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   OpenOptions options;
   options.path = path;
-  options.max_bytes = 256 * kMiB;    // it never grows beyond this
+  options.max_bytes = 256 * kMiB;    // it takes no more than this
   options.segment_bytes = 8 * kMiB;  // a small pool grows in small steps
   options.tuning.grow_ahead_bytes = 8 * kMiB;
   // --8<-- [end:options]
@@ -170,6 +170,10 @@ Status opening(const char* path) {
   options.ready = Ready::kIndexesBuilt;
   FLUGS_ASSIGN(Database database, Database::open(options));
   // --8<-- [end:ready]
+  // --8<-- [start:grow]
+  FLUGS_TRY(database.grow(512 * kMiB));  // durable when it returns ok
+  // --8<-- [end:grow]
+  options.max_bytes = 0;  // as the pool is
   const std::string copy = std::string(path) + ".copy";
   const Status copied = back_up(database, options, copy);
   std::filesystem::remove(copy);

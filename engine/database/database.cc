@@ -274,6 +274,10 @@ Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) 
   return core_->merge(table, options);
 }
 
+Status Database::grow(std::uint64_t max_bytes) {
+  return is_writable(core_) ? core_->pool().grow(max_bytes) : unusable(core_);
+}
+
 Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
   return is_writable(core_) ? core_->set_merge_policy(table, policy) : unusable(core_);
 }

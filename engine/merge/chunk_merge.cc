@@ -216,7 +216,7 @@ Status ChunkMerge::build() {
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
   builders.reserve(columns);
-  const columns::TextMemory memory{pool_.base(), pool_.medium().bytes()};
+  const columns::TextMemory memory{pool_.base(), &pool_.medium().bytes_word()};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < columns; ++i) {
     columns::Column& column = *table_.columns[i];

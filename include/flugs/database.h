@@ -169,7 +169,7 @@ class Database {
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly (the file may not be written: see OpenMode::kReadOnly),
   /// kOutOfSpace, kInvalidArgument (an option, or the processors' clocks cannot be used), kIoError,
-  /// kCancelled (OpenOptions::stop).
+  /// kCancelled (OpenOptions::stop). If an existing pool gets a larger max_bytes also as `grow`.
   static Result<Database> open(const OpenOptions& options);
 
   Database() noexcept;
@@ -476,6 +476,16 @@ class Database {
   Result<MergePolicy> merge_policy(TableId table) const;
   /// Costs microseconds, more with many row groups. Fails with: kNotFound.
   Result<MergeStatus> merge_status(TableId table) const;
+
+  /// Makes the largest size of the pool `max_bytes` (OpenOptions::max_bytes), rounded down to whole
+  /// pages, and takes no space yet. Transactions go on, and nothing moves. Does nothing if the pool
+  /// has that size. Durable when: it returns ok; a crash before leaves the pool as it was or grown.
+  /// Fails with: kInvalidArgument (less than it has, more than 16 TB, or more address space than
+  /// this process has kept for it: four times as much as at opening, 1 TB at least, unless the
+  /// process is limited. OpenOptions::max_bytes has no such bound); kOutOfSpace (the file system,
+  /// or a limit of the process, allows no file of this size); kIoError. Each message has both
+  /// sizes. Then the pool is as before.
+  Status grow(std::uint64_t max_bytes);
 
   /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is
   /// already doing it. Fails with: kCorrupt (the first damage found, as opening would have reported

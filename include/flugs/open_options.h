@@ -42,9 +42,11 @@ struct OpenOptions {
   /// A new database in memory of this process, which ends with it. Needs no path, and takes memory
   /// as it is written. For tests and caches: nothing survives.
   bool in_memory = false;
-  /// Largest size that the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has
-  /// this length and is sparse: the pool takes space as it needs it.
-  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+  /// Largest size that the pool can grow to, bytes, 8 MB to 16 TB; 0: 64 GB for a new pool, and as
+  /// it is for one that exists. The file has this length and is sparse: the pool takes space as it
+  /// needs it. A pool that exists with less gets this size while it is opened, as by
+  /// Database::grow; one that has more is refused, because pools never get smaller.
+  std::uint64_t max_bytes = 0;
   /// Step in which the pool grows, bytes, a multiple of 4096; fixed at creation. Chunks of tables
   /// that this opener creates have about a 16th of it, 4 MB at most. Make it smaller for a pool of
   /// less than 1 GB.

@@ -22,7 +22,8 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
   FLUGS_CHECK(!arenas.empty() && arenas.size() <= kArenaCountMax);
   *root_ = PoolRoot{};
   std::copy(arenas.begin(), arenas.end(), root_->arenas());
-  allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()),
+  const std::uint64_t end = arenas.back().offset + arenas.back().bytes;
+  allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()), end,
                      options.segment_bytes, options.extent_unit_bytes,
                      SegmentAllocator::Origin::kCreated);
   Status status = allocator_->grow_by_segment();
@@ -33,10 +34,16 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
   return {};
 }
 
-Status MappedPool::take(std::uint64_t root_capacity) {
+Status MappedPool::take(std::uint64_t root_capacity, const PoolOptions& options) {
   FLUGS_CHECK(medium_.has_value() && !allocator_.has_value());
   const Result<PoolHeader> header = choose_header(root_->headers, medium_->bytes(), path_);
   if (!header.ok()) return header.status();
+  if (header->max_bytes != medium_->bytes()) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: the header has changed since it was read: expected {} bytes, "
+                              "found {}",
+                              path_, medium_->bytes(), header->max_bytes));
+  }
   if (root_bytes(header->arena_count) > root_capacity) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: root has {} bytes, {} arenas need {}", path_, root_capacity,
@@ -54,14 +61,51 @@ Status MappedPool::take(std::uint64_t root_capacity) {
     // Headers, the limits of arenas, and the application root.
     persister.persist(root_, root_bytes(header->arena_count), "rely/1");
   }
-  take_as(arenas, header->segment_bytes, header->extent_unit_bytes);
-  return {};
+  take_as(arenas, last_arena_end(*header, arenas.back()), header->segment_bytes,
+          header->extent_unit_bytes);
+  return options.max_bytes == 0 ? Status() : grow(options.max_bytes);
 }
 
-void MappedPool::take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
-                         std::uint32_t unit_bytes) {
-  allocator_.emplace(*medium_, *this, arenas, segment_bytes, unit_bytes,
+void MappedPool::take_as(std::span<ArenaRecord> arenas, std::uint64_t end,
+                         std::uint64_t segment_bytes, std::uint32_t unit_bytes) {
+  allocator_.emplace(*medium_, *this, arenas, end, segment_bytes, unit_bytes,
                      SegmentAllocator::Origin::kOpened);
+}
+
+Status MappedPool::grow(std::uint64_t max_bytes) {
+  return allocator_->move_end([&] { return grow_to(max_bytes); });
+}
+
+/// Returns where the last arena ends then. The protocol is at grow_headers.
+Result<std::uint64_t> MappedPool::grow_to(std::uint64_t max_bytes) {
+  const std::uint64_t before = medium_->bytes();
+  const std::uint64_t wanted = max_bytes / kPageBytes * kPageBytes;
+  PoolHeader header = root_->headers[0];
+  const ArenaRecord& last = root_->arenas()[header.arena_count - 1];
+  // A size that is not rounded is that of the pool, too.
+  if (max_bytes == before || (wanted <= before && before <= max_bytes))
+    return last_arena_end(header, last);
+  Status status = check_growth(before, max_bytes, path_);
+  if (status.ok()) status = extend(before, wanted);
+  if (!status.ok()) return status;
+  Persister persister(*medium_);
+  grow_headers(*root_, wanted, persister);
+  medium_->grow(wanted);
+  return last_arena_end(root_->headers[0], last);
+}
+
+Status MappedPool::extend(std::uint64_t before, std::uint64_t bytes) {
+  return Status(StatusCode::kReadOnly,
+                fmt::format("{}: cannot get max_bytes, {} bytes, from {}: open for reading only",
+                            path_, bytes, before));
+}
+
+Status MappedPool::no_address_space(std::uint64_t bytes, std::uint64_t reserved) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("{}: cannot get max_bytes, {} bytes, while it is open: the process has "
+                            "{} bytes of address space for it; close the database and open it with "
+                            "the larger OpenOptions::max_bytes",
+                            path_, bytes, reserved));
 }
 
 void MappedPool::detach() noexcept {

@@ -23,20 +23,29 @@ class MappedPool : public Pool, public SegmentSource {
   std::uint32_t format_version() const noexcept override {
     return root_->headers[0].format_version;
   }
+  Status grow(std::uint64_t max_bytes) override;
 
  protected:
   explicit MappedPool(std::string path) : path_(std::move(path)) {}
 
-  /// Call it once, before the functions below. The pool is mapped, its root is at `root`.
+  /// Call it once, before the functions below. The pool is mapped, and has as many bytes as
+  /// `mapping`; its root is at `root`.
   void attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
               PoolRoot* root);
   /// Makes a new pool: arenas as given, the first segment provided, the header last.
   Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
-  /// Opens the pool that its header describes. Root and arena table may have `root_capacity` bytes.
-  Status take(std::uint64_t root_capacity);
-  /// Opens just its space, as `arenas` describe it.
-  void take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
+  /// Opens the pool that its header describes, and makes it as large as `options` want it. Root and
+  /// arena table may have `root_capacity` bytes.
+  Status take(std::uint64_t root_capacity, const PoolOptions& options);
+  /// Opens just its space, as `arenas` describe it; the last one ends at `end`.
+  void take_as(std::span<ArenaRecord> arenas, std::uint64_t end, std::uint64_t segment_bytes,
                std::uint32_t unit_bytes);
+  /// Step 1 of protocol pool-grow: makes the pool's bytes up to `bytes` usable address space,
+  /// behind those up to `before`, in a file as long. Fails as `grow`.
+  virtual Status extend(std::uint64_t before, std::uint64_t bytes);
+  /// Why `extend` fails if the address space of this process has only `reserved` bytes for the
+  /// pool.
+  Status no_address_space(std::uint64_t bytes, std::uint64_t reserved);
   /// Stops using the mapping. Call it before the mapping is removed.
   void detach() noexcept;
 
@@ -44,6 +53,8 @@ class MappedPool : public Pool, public SegmentSource {
   PoolRoot* root() noexcept { return root_; }
 
  private:
+  Result<std::uint64_t> grow_to(std::uint64_t max_bytes);
+
   std::string path_;
   std::optional<Medium> medium_;
   PoolRoot* root_ = nullptr;

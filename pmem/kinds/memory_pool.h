@@ -21,7 +21,11 @@ class MemoryPool final : public MappedPool {
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:
-  MemoryPool(std::span<std::byte> buffer, const PoolOptions& options);
+  /// The pool has the first `bytes` of the buffer.
+  MemoryPool(std::span<std::byte> buffer, std::uint64_t bytes, const PoolOptions& options);
+  Status extend(std::uint64_t before, std::uint64_t bytes) override;
+
+  std::span<std::byte> buffer_;
 };
 
 }  // namespace flugs::pmem

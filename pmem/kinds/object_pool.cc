@@ -34,10 +34,11 @@ constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 1
 ObjectPool::~ObjectPool() {
   detach();
   at_fork_.leave();
-  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
-Result<std::unique_ptr<Pool>> ObjectPool::create(const PoolOptions& options) {
+Result<std::unique_ptr<Pool>> ObjectPool::create(const PoolOptions& given) {
+  PoolOptions options = given;
+  if (options.max_bytes == 0) options.max_bytes = kPoolBytesDefault;
   Status status = check_options(options);
   if (!status.ok()) return status;
   if (options.max_bytes < kFilePoolBytesMin || options.max_bytes > kPoolBytesMax) {
@@ -90,14 +91,14 @@ Status ObjectPool::make_file(const PoolOptions& options) {
     return make_objects(file_.path_to_open(), options, max_bytes);
   }();
   if (!arenas.ok()) return arenas.status();
-  status = map(max_bytes);
+  status = map(max_bytes, max_bytes);
   if (status.ok()) status = attach_root(options, root_bytes(arenas->size()));
   if (status.ok()) status = make(options, *arenas);
   if (status.ok()) status = file_.publish();
   if (status.ok()) {
     const ForkPause pause;
-    status = file_.map_by_path(kind_, mapping_);
-    if (status.ok()) keep_from_children();
+    status = file_.map(kind_, {space_.base(), mapped_bytes_}, 0);  // now by its path
+    if (status.ok()) keep_from_children(0);
   }
   return status;
 }
@@ -122,40 +123,63 @@ Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
   return facts_of(kind_).writes_new_space ? file_.write_zeros(offset, bytes) : Status();
 }
 
-Status ObjectPool::map(std::uint64_t bytes) {
+/// Maps the pool of `bytes`, with address space for `bytes_wanted` and more.
+Status ObjectPool::map(std::uint64_t bytes, std::uint64_t bytes_wanted) {
+  const std::uint64_t bytes_min = std::min(std::max(bytes, bytes_wanted), kPoolBytesMax);
+  Result<AddressSpace> space =
+      AddressSpace::reserve(std::max(bytes, bytes_min), kHugePageBytes, path());
+  if (!space.ok()) return std::move(space).status();
+  space_ = *std::move(space);
   const ForkPause pause;
-  const Result<std::byte*> base = file_.map(kind_, bytes, kHugePageBytes);
-  if (!base.ok()) return base.status();
-  mapping_ = {*base, bytes};
-  keep_from_children();
+  Status status = file_.map(kind_, {space_.base(), bytes}, 0);
+  if (!status.ok()) return status;
+  mapped_bytes_ = bytes;
+  keep_from_children(0);
   return at_fork_.enter(&ObjectPool::cover_in_child, this);
+}
+
+/// Fails with no_address_space rather than move anything. What of the file lies behind the size in
+/// the header is not used, so a file that stays longer does no harm.
+Status ObjectPool::extend(std::uint64_t before, std::uint64_t bytes) {
+  if (bytes > space_.bytes()) return no_address_space(bytes, space_.bytes());
+  Status status = file_.resize(bytes);
+  if (status.ok()) status = file_.sync();
+  if (status.ok()) {
+    const ForkPause pause;
+    status = file_.map(kind_, {space_.base() + before, bytes - before}, before);
+    if (!status.ok()) space_.cut(before);
+    if (status.ok()) mapped_bytes_ = bytes;
+    if (status.ok()) keep_from_children(before);
+  }
+  if (!status.ok()) static_cast<void>(file_.resize(before));
+  return status;
 }
 
 /// Maps zeros in the place of the pool in a forked child: a reader of a row gets zeros and does not
 /// crash.
 void ObjectPool::cover_in_child(void* pool) noexcept {
-  const std::span<std::byte> mapping = static_cast<ObjectPool*>(pool)->mapping_;
+  const auto& parent = *static_cast<const ObjectPool*>(pool);
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
   // If memory is short the range stays unmapped, as MADV_DONTFORK left it.
   [[maybe_unused]] const void* zeros =
-      ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
+      ::mmap(parent.space_.base(), parent.mapped_bytes_, PROT_READ, kFlags, -1, 0);
 }
 
 /// A forked child would write in spite of the lock.
-void ObjectPool::keep_from_children() noexcept {
-  ::madvise(mapping_.data(), mapping_.size(), MADV_DONTFORK);
+void ObjectPool::keep_from_children(std::uint64_t begin) noexcept {
+  ::madvise(space_.base() + begin, mapped_bytes_ - begin, MADV_DONTFORK);
 }
 
 Status ObjectPool::attach_root(const PoolOptions& options, std::uint64_t capacity) {
   std::uint64_t offset = 0;
-  std::memcpy(&offset, mapping_.data() + kRootOffsetOffset, sizeof offset);
-  std::memcpy(&root_bytes_, mapping_.data() + kRootBytesOffset, sizeof root_bytes_);
+  std::memcpy(&offset, space_.base() + kRootOffsetOffset, sizeof offset);
+  std::memcpy(&root_bytes_, space_.base() + kRootBytesOffset, sizeof root_bytes_);
   if (root_bytes_ < capacity + kLineBytes) {
     return Status(StatusCode::kCorrupt, fmt::format("{}: root object has {} bytes, expected {}",
                                                     path(), root_bytes_, capacity + kLineBytes));
   }
-  auto* const root = reinterpret_cast<PoolRoot*>(mapping_.data() + round_up(offset, kLineBytes));
-  attach(kind_, mapping_, options, root);
+  auto* const root = reinterpret_cast<PoolRoot*>(space_.base() + round_up(offset, kLineBytes));
+  attach(kind_, {space_.base(), mapped_bytes_}, options, root);
   return {};
 }
 
@@ -165,17 +189,18 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   kind_ = *kind;
   const Result<std::uint64_t> bytes = file_.size();
   if (!bytes.ok()) return bytes.status();
-  Status status = check_before_opening(*bytes);
-  if (status.ok()) status = map(*bytes);
+  const Result<PoolHeader> header = check_before_opening(*bytes);
+  if (!header.ok()) return header.status();
+  Status status = map(header->max_bytes, options.max_bytes);
   if (status.ok()) status = attach_root(options, sizeof(PoolRoot));
   if (!status.ok()) return status;
-  return take(root_bytes_ - kLineBytes);
+  return take(root_bytes_ - kLineBytes, options);
 }
 
 /// Checks the kind of the file, that its head leads to our header, that the header is whole and of
 /// this version, and that the medium still has all of the space. Audits check the parts that only
 /// libpmemobj reads.
-Status ObjectPool::check_before_opening(std::uint64_t bytes) {
+Result<PoolHeader> ObjectPool::check_before_opening(std::uint64_t bytes) {
   const Result<FileView> view = file_.view();
   if (!view.ok()) return view.status();
   const std::span<const std::byte> file = view->bytes();
@@ -183,21 +208,23 @@ Status ObjectPool::check_before_opening(std::uint64_t bytes) {
   if (!status.ok()) return status;
   std::uint64_t root = 0;
   std::memcpy(&root, file.data() + kRootOffsetOffset, sizeof root);
-  status = check_root_in_file(round_up(root, kLineBytes), bytes);
-  return status.ok() ? check_object_descriptor(file, path()) : status;
+  root = round_up(root, kLineBytes);
+  std::array<PoolHeader, 2> headers;
+  status = file_.read(root, std::as_writable_bytes(std::span(headers)));
+  if (!status.ok()) return status;
+  Result<PoolHeader> header = choose_header(headers, bytes, path());
+  if (!header.ok()) return header;
+  status = check_space(root, *header);
+  if (status.ok()) status = check_object_descriptor(file.first(created_bytes_of(*header)), path());
+  if (!status.ok()) return status;
+  return header;
 }
 
-Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes) {
-  std::array<PoolHeader, 2> headers;
-  Status status = file_.read(offset, std::as_writable_bytes(std::span(headers)));
-  if (!status.ok()) return status;
-  const Result<PoolHeader> header = choose_header(headers, bytes, path());
-  if (!header.ok()) return header.status();
-  std::vector<ArenaRecord> arenas(header->arena_count);
-  status = file_.read(offset + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)));
-  if (status.ok()) {
-    status = check_arenas(*header, arenas, offset + root_bytes(arenas.size()), path());
-  }
+/// Checks the arenas behind the root, and that the file still has its blocks.
+Status ObjectPool::check_space(std::uint64_t root, const PoolHeader& header) {
+  std::vector<ArenaRecord> arenas(header.arena_count);
+  Status status = file_.read(root + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)));
+  if (status.ok()) status = check_arenas(header, arenas, root + root_bytes(arenas.size()), path());
   if (!status.ok()) return status;
   // The least space that must be allocated: all before the first arena, the metadata of the other
   // zones, and the provided part of the arenas.
@@ -207,7 +234,7 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
   if (!occupied.ok()) return occupied.status();
   if (*occupied >= needed) return {};
   // A copy without its zeros (cp --sparse): take the space now rather than die by SIGBUS later.
-  status = provide_metadata(bytes);
+  status = provide_metadata(created_bytes_of(header));
   for (const ArenaRecord& arena : arenas) {
     if (!status.ok()) return status;
     if (arena.allocated_limit == arena.offset) continue;
@@ -221,7 +248,7 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
 /// 512. tmpfs does so on an explicit request (MADV_COLLAPSE, Linux 6.1), whatever its mount options
 /// say, if one page of the block exists. Where the kernel refuses, pages stay small.
 void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  std::byte* const base = mapping_.data();
+  std::byte* const base = space_.base();
   const std::uint64_t begin = round_up(offset, kHugePageBytes);
   const std::uint64_t end = (offset + bytes) / kHugePageBytes * kHugePageBytes;
   if (begin >= end || reinterpret_cast<std::uintptr_t>(base) % kHugePageBytes != 0) return;
@@ -234,7 +261,7 @@ void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) no
 }
 
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
-  FLUGS_CHECK(bytes <= mapping_.size() && offset <= mapping_.size() - bytes);
+  FLUGS_CHECK(bytes <= medium().bytes() && offset <= medium().bytes() - bytes);
   if (facts_of(kind_).gathers_huge_pages && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
   if (status.ok()) status = write_once(offset, bytes);
@@ -247,13 +274,13 @@ Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
 bool ObjectPool::warm(Extent extent) noexcept {
   const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
   const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);
-  return ::madvise(mapping_.data() + begin, end - begin, MADV_POPULATE_READ) == 0;
+  return ::madvise(space_.base() + begin, end - begin, MADV_POPULATE_READ) == 0;
 }
 
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  FLUGS_CHECK(bytes <= mapping_.size() && offset <= mapping_.size() - bytes);
+  FLUGS_CHECK(bytes <= medium().bytes() && offset <= medium().bytes() - bytes);
   const int advice = facts_of(kind_).populate_advice;
-  std::byte* const base = mapping_.data();
+  std::byte* const base = space_.base();
   const std::uint64_t end = offset + bytes;
   for (std::uint64_t at = offset / kPageBytes * kPageBytes; at < end; at += kPopulateStepBytes) {
     const std::uint64_t step = round_up(std::min(kPopulateStepBytes, end - at), kPageBytes);

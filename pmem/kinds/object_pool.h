@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "pmem/kinds/address_space.h"
 #include "pmem/kinds/mapped_pool.h"
 #include "pmem/kinds/pool_file.h"
 
@@ -37,19 +37,21 @@ class ObjectPool final : public MappedPool {
   Status make_file(const PoolOptions& options);
   Status provide_metadata(std::uint64_t max_bytes);
   Status write_once(std::uint64_t offset, std::uint64_t bytes);
-  Status map(std::uint64_t bytes);
-  void keep_from_children() noexcept;
+  Status map(std::uint64_t bytes, std::uint64_t bytes_wanted);
+  void keep_from_children(std::uint64_t begin) noexcept;
+  Status extend(std::uint64_t before, std::uint64_t bytes) override;
   static void cover_in_child(void* pool) noexcept;
   Status take_file(const PoolOptions& options);
-  Status check_before_opening(std::uint64_t bytes);
-  Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
+  Result<PoolHeader> check_before_opening(std::uint64_t bytes);
+  Status check_space(std::uint64_t root, const PoolHeader& header);
   void gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
   Status attach_root(const PoolOptions& options, std::uint64_t capacity);
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
-  std::span<std::byte> mapping_;
+  AddressSpace space_;
+  std::uint64_t mapped_bytes_ = 0;  // of space_; changes under the growing mutex and a ForkPause
   AtFork at_fork_;
   std::uint64_t root_bytes_ = 0;  // of the object that holds the root
 };

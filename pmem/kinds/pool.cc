@@ -34,6 +34,10 @@ Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
   return MemoryPool::open(buffer, options);
 }
 
+Status Pool::grow(std::uint64_t) {
+  return Status(StatusCode::kReadOnly, path() + ": the pool cannot grow");
+}
+
 bool Pool::warm(Extent) noexcept { return false; }
 
 void Pool::rely_on(const void* address, std::size_t bytes) {

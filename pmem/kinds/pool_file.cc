@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   file.descriptor_->fd =
       ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
   file.is_at_path_ = false;
+  file.was_without_path_ = true;
   // publish() needs /proc, which may be missing.
   const bool can_wait = file.fd() >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
   Status status = can_wait ? Status() : file.create_at_path();
@@ -194,6 +196,14 @@ Result<std::uint64_t> PoolFile::occupied_bytes() const {
 }
 
 Status PoolFile::resize(std::uint64_t bytes) const {
+  // Beyond the limit the kernel would send SIGXFSZ, which ends the process.
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)
+    return failed(fmt::format("cannot give it a size of {} bytes, the process's limit for files is "
+                              "{}",
+                              bytes, limit.rlim_cur)
+                      .c_str(),
+                  EFBIG);
   if (::ftruncate(fd(), static_cast<off_t>(bytes)) == 0) return {};
   return failed(fmt::format("cannot give it a size of {} bytes", bytes).c_str(), errno);
 }
@@ -225,43 +235,28 @@ Result<FileView> PoolFile::view() const {
   return FileView(static_cast<std::byte*>(memory), *bytes);
 }
 
-Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
-                                 std::uint64_t alignment) const {
-  FLUGS_CHECK(alignment != 0 && alignment % kPageBytes == 0);
+int PoolFile::open_by_path() const noexcept {
+  const int other = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  struct stat there{};
+  struct stat ours{};
+  if (other < 0) return other;
+  if (::fstat(other, &there) == 0 && ::fstat(fd(), &ours) == 0 && there.st_ino == ours.st_ino &&
+      there.st_dev == ours.st_dev)
+    return other;
+  ::close(other);
+  return -1;
+}
+
+Status PoolFile::map(MediumKind kind, std::span<std::byte> memory, std::uint64_t offset) const {
   if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has the pool open", path_));
   }
-  // Room for the largest gap before an aligned address; the unneeded part is given back.
-  const std::uint64_t room = bytes + alignment;
-  void* const reserved =
-      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return failed("cannot map", errno);
-  auto* const first = static_cast<std::byte*>(reserved);
-  const std::uint64_t gap =
-      (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
-  void* const mapped = ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE,
-                              facts_of(kind).map_flags | MAP_FIXED, fd(), 0);
-  if (mapped == MAP_FAILED) {
-    const int error = errno;
-    ::munmap(reserved, room);
-    return failed("cannot map", error);
-  }
-  const std::uint64_t end = (gap + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  if (gap != 0) ::munmap(first, gap);
-  if (end < room) ::munmap(first + end, room - end);
-  return static_cast<std::byte*>(mapped);
-}
-
-Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) const {
-  const int other = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  struct stat there{};
-  struct stat ours{};
-  const bool is_ours = other >= 0 && ::fstat(other, &there) == 0 && ::fstat(fd(), &ours) == 0 &&
-                       there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
-  Status status;  // a path that already leads elsewhere counts as none
-  if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
-                        facts_of(kind).map_flags | MAP_FIXED, other, 0) == MAP_FAILED)
+  const int other = was_without_path_ && is_at_path_ ? open_by_path() : -1;
+  Status status;
+  if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE,
+             facts_of(kind).map_flags | MAP_FIXED, other >= 0 ? other : fd(),
+             static_cast<off_t>(offset)) == MAP_FAILED)
     status = failed("cannot map", errno);
   if (other >= 0) ::close(other);
   return status;

@@ -39,6 +39,7 @@ class PoolFile {
   /// A path that leads to the file in this process, whether the file has its own path or not.
   std::string path_to_open() const;
   Result<std::uint64_t> size() const;
+  /// kOutOfSpace: neither the file system nor a limit of the process (RLIMIT_FSIZE) allows it.
   Status resize(std::uint64_t bytes) const;
   /// Space taken from the file system, which for a sparse file is less than its size.
   Result<std::uint64_t> occupied_bytes() const;
@@ -46,9 +47,11 @@ class PoolFile {
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Maps the whole file as private memory of this process: a store changes nothing in the file.
   Result<FileView> view() const;
-  /// Maps the whole file, shared, at an address that is a multiple of `alignment`; with MAP_SYNC on
-  /// DAX. Also takes the lock that PMDK's own tools respect. The caller unmaps it. kBusy, kIoError.
-  Result<std::byte*> map(MediumKind kind, std::uint64_t bytes, std::uint64_t alignment) const;
+  /// Maps the bytes of the file from `offset` on, shared, in the place of `memory`; with MAP_SYNC
+  /// on DAX. Also takes the lock that PMDK's own tools respect. A created file that has its path is
+  /// mapped by that path, because tools look for it there, and /proc shows it. The caller unmaps
+  /// it. kBusy, kIoError; then nothing may be mapped there any more.
+  Status map(MediumKind kind, std::span<std::byte> memory, std::uint64_t offset) const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
   /// Writes zeros over the range. kOutOfSpace, kIoError.
@@ -58,9 +61,6 @@ class PoolFile {
   /// Gives a created file its path, and makes it durable that the path leads here, which sync()
   /// alone need not do. kAlreadyExists when another process was faster.
   Status publish();
-  /// Maps a published file again at the same address, now by its path, because tools look for it
-  /// under that path, and /proc shows it. kIoError; then nothing may be mapped any more.
-  Status map_by_path(MediumKind kind, std::span<std::byte> mapping) const;
   /// For a failed creation: removes the file from its path.
   void discard() const noexcept;
   /// Finds out which medium the file lies on. No setting in the environment can change the result.
@@ -83,6 +83,9 @@ class PoolFile {
       : path_(std::move(path)), descriptor_(std::make_unique<Descriptor>(fd)) {}
   int fd() const noexcept { return descriptor_->fd; }
   Status create_at_path();
+  /// Another descriptor of a file that was created without its path; -1: the path does not lead to
+  /// it.
+  int open_by_path() const noexcept;
   Status sync_directory() const;
   enum class Lock : std::uint8_t { kNone, kRead, kWrite };
   static Result<PoolFile> open_regular(const std::string& path, Lock lock);
@@ -92,6 +95,7 @@ class PoolFile {
   std::string path_;
   std::unique_ptr<Descriptor> descriptor_;
   bool is_at_path_ = true;
+  bool was_without_path_ = false;
 };
 
 }  // namespace flugs::pmem

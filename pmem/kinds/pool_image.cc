@@ -44,6 +44,16 @@ std::uint64_t find_root(std::span<const std::byte> file) noexcept {
   return 0;
 }
 
+/// The part of the file that libpmemobj knows: growing makes a file longer, and leaves libpmemobj's
+/// metadata as creation made it.
+std::span<const std::byte> created_part(std::span<const std::byte> file, std::uint64_t root,
+                                        const std::string& path) {
+  std::array<PoolHeader, 2> copies;
+  std::memcpy(&copies, file.data() + root, sizeof copies);
+  const Result<PoolHeader> header = choose_header(copies, file.size(), path);
+  return header.ok() ? file.first(created_bytes_of(*header)) : file;
+}
+
 void inspect_objects(std::span<const std::byte> file, const std::string& path,
                      std::vector<ImageFinding>& findings) {
   const Status truncated(StatusCode::kCorrupt, path + ": truncated");
@@ -79,9 +89,10 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
                      fmt::format("{}: found no pool header, neither at the root object nor near it",
                                  path))
                : head;
+  const std::span<const std::byte> created = created_part(bytes, root, path);
   findings.push_back(
-      {"libpmemobj's head", head.ok() ? check_object_descriptor(bytes, path) : head});
-  if (depth == Depth::kAudit) inspect_objects(bytes, path, findings);
+      {"libpmemobj's head", head.ok() ? check_object_descriptor(created, path) : head});
+  if (depth == Depth::kAudit) inspect_objects(created, path, findings);
   std::unique_ptr<PoolImage> image(new PoolImage(path, *std::move(view), depth));
   const Status status = image->inspect(bytes, root, findings);
   if (!status.ok()) return status;
@@ -139,10 +150,12 @@ Status PoolImage::check_untouched(std::span<const std::byte> pool,
   return {};
 }
 
-Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
+Status PoolImage::inspect(std::span<std::byte> file, std::uint64_t root_offset,
                           std::vector<ImageFinding>& findings) {
-  attach(MediumKind::kMemory, pool, PoolOptions{},
-         reinterpret_cast<PoolRoot*>(pool.data() + root_offset));
+  auto* const root_in_file = reinterpret_cast<PoolRoot*>(file.data() + root_offset);
+  const Result<PoolHeader> chosen = choose_header(root_in_file->headers, file.size(), path());
+  const std::span<std::byte> pool = chosen.ok() ? file.first(chosen->max_bytes) : file;
+  attach(MediumKind::kMemory, pool, PoolOptions{}, root_in_file);
   PoolHeader header;
   Status status = inspect_header(pool.size(), root_offset, header, findings);
   if (!status.ok()) return status;
@@ -154,7 +167,8 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
     if (status.ok() && depth_ == Depth::kAudit) status = check_untouched(pool, arenas);
     findings.push_back({"arenas", status});
     if (are_usable) {
-      take_as(arenas, header.segment_bytes, header.extent_unit_bytes);
+      take_as(arenas, last_arena_end(header, arenas.back()), header.segment_bytes,
+              header.extent_unit_bytes);
       return {};
     }
   }
@@ -171,7 +185,7 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
         StatusCode::kCorrupt,
         fmt::format("{}: the file ends at the root object: it has no space for data", path()));
   whole_ = {.offset = begin, .bytes = end - begin, .allocated_limit = end, .touched_limit = end};
-  take_as({&whole_, 1}, kFallbackSegmentBytes, kFallbackUnitBytes);
+  take_as({&whole_, 1}, end, kFallbackSegmentBytes, kFallbackUnitBytes);
   return {};
 }
 

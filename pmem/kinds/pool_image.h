@@ -42,7 +42,7 @@ class PoolImage final : public MappedPool {
   PoolImage(std::string path, std::optional<FileView> view, Depth depth)
       : MappedPool(std::move(path)), view_(std::move(view)), depth_(depth) {}
 
-  Status inspect(std::span<std::byte> pool, std::uint64_t root,
+  Status inspect(std::span<std::byte> file, std::uint64_t root,
                  std::vector<ImageFinding>& findings);
   Status inspect_header(std::uint64_t bytes, std::uint64_t root_offset, PoolHeader& header,
                         std::vector<ImageFinding>& findings);

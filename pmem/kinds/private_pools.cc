@@ -6,40 +6,30 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fork.h"
 #include "pmem/kinds/object_format.h"
 #include "pmem/kinds/object_pool.h"
 
 namespace flugs::pmem {
 
-OwnMemoryPool::OwnMemoryPool(std::span<std::byte> memory, const PoolOptions& options)
-    : MappedPool("(memory)"), memory_(memory) {
-  attach(MediumKind::kMemory, memory, options, reinterpret_cast<PoolRoot*>(memory.data()));
-}
+OwnMemoryPool::~OwnMemoryPool() { detach(); }
 
-OwnMemoryPool::~OwnMemoryPool() {
-  detach();
-  ::munmap(memory_.data(), memory_.size());
-}
-
-// The kernel gives zeros, as `make` needs them. A forked child gets zeros, too: its copy of the
-// pool would be a second database.
 Result<std::unique_ptr<Pool>> OwnMemoryPool::create(const PoolOptions& options) {
   Status status = check_options(options);
   if (!status.ok()) return status;
-  if (options.max_bytes < kFilePoolBytesMin || options.max_bytes > kPoolBytesMax)
+  const std::uint64_t wanted = options.max_bytes == 0 ? kPoolBytesDefault : options.max_bytes;
+  if (wanted < kFilePoolBytesMin || wanted > kPoolBytesMax)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("(memory): max_bytes is {}, must be at least {} and at most {}",
-                              options.max_bytes, kFilePoolBytesMin, kPoolBytesMax));
-  const std::uint64_t bytes = options.max_bytes / kPageBytes * kPageBytes;
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
-    return Status(StatusCode::kOutOfSpace,
-                  fmt::format("(memory): cannot reserve max_bytes, {} bytes of address space: {}",
-                              bytes, std::strerror(errno)));
-  ::madvise(memory, bytes, MADV_WIPEONFORK);
-  std::unique_ptr<OwnMemoryPool> pool(
-      new OwnMemoryPool({static_cast<std::byte*>(memory), bytes}, options));
+                              wanted, kFilePoolBytesMin, kPoolBytesMax));
+  const std::uint64_t bytes = wanted / kPageBytes * kPageBytes;
+  Result<AddressSpace> space = AddressSpace::reserve(bytes, kPageBytes, "(memory)");
+  if (!space.ok()) return std::move(space).status();
+  std::unique_ptr<OwnMemoryPool> pool(new OwnMemoryPool(*std::move(space)));
+  status = pool->extend(0, bytes);
+  if (!status.ok()) return status;
+  std::byte* const base = pool->space_.base();
+  pool->attach(MediumKind::kMemory, {base, bytes}, options, reinterpret_cast<PoolRoot*>(base));
   const std::uint64_t unit = options.extent_unit_bytes;
   const std::uint64_t begin = round_up(root_bytes(1), unit);
   const ArenaRecord arena{.offset = begin,
@@ -49,6 +39,24 @@ Result<std::unique_ptr<Pool>> OwnMemoryPool::create(const PoolOptions& options) 
   status = pool->make(options, std::span<const ArenaRecord>(&arena, 1));
   if (!status.ok()) return status;
   return std::unique_ptr<Pool>(std::move(pool));
+}
+
+// The kernel gives zeros, as `make` needs them. A forked child gets zeros, too: its copy of the
+// pool would be a second database.
+Status OwnMemoryPool::extend(std::uint64_t before, std::uint64_t bytes) {
+  if (bytes > space_.bytes()) return no_address_space(bytes, space_.bytes());
+  const ForkPause pause;
+  std::byte* const begin = space_.base() + before;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (::mmap(begin, bytes - before, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+    const int error = errno;
+    space_.cut(before);
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("(memory): cannot get max_bytes, {} bytes of address space: {}",
+                              bytes, std::strerror(error)));
+  }
+  ::madvise(begin, bytes - before, MADV_WIPEONFORK);
+  return {};
 }
 
 Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
@@ -66,7 +74,6 @@ Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
 Status ReadOnlyPool::take_file(const PoolOptions& options) {
   const std::span<std::byte> bytes = view_.bytes();
   Status status = check_object_head(bytes, path());
-  if (status.ok()) status = check_object_descriptor(bytes, path());
   if (!status.ok()) return status;
   std::uint64_t root = 0;
   std::uint64_t capacity = 0;
@@ -79,8 +86,13 @@ Status ReadOnlyPool::take_file(const PoolOptions& options) {
                   fmt::format("{}: root object at offset {} of {} bytes: expected it inside the "
                               "file of {} bytes",
                               path(), root, capacity, bytes.size()));
-  attach(MediumKind::kPrivate, bytes, options, reinterpret_cast<PoolRoot*>(bytes.data() + first));
-  return take(capacity - kLineBytes);
+  auto* const root_in_file = reinterpret_cast<PoolRoot*>(bytes.data() + first);
+  const Result<PoolHeader> header = choose_header(root_in_file->headers, bytes.size(), path());
+  if (!header.ok()) return header.status();
+  status = check_object_descriptor(bytes.first(created_bytes_of(*header)), path());
+  if (!status.ok()) return status;
+  attach(MediumKind::kPrivate, bytes.first(header->max_bytes), options, root_in_file);
+  return take(capacity - kLineBytes, options);
 }
 
 }  // namespace flugs::pmem

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 
+#include "pmem/kinds/address_space.h"
 #include "pmem/kinds/mapped_pool.h"
 #include "pmem/kinds/pool_file.h"
 #include "pmem/medium/file_view.h"
@@ -23,9 +23,10 @@ class OwnMemoryPool final : public MappedPool {
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:
-  OwnMemoryPool(std::span<std::byte> memory, const PoolOptions& options);
+  explicit OwnMemoryPool(AddressSpace space) : MappedPool("(memory)"), space_(std::move(space)) {}
+  Status extend(std::uint64_t before, std::uint64_t bytes) override;
 
-  std::span<std::byte> memory_;
+  AddressSpace space_;
 };
 
 /// A pool in a file that this process reads and nobody writes meanwhile. Recovery, and everything

@@ -18,7 +18,14 @@ Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency late
 
 Medium::~Medium() {
   FLUGS_CHECK(persisters_.empty());
-  if (facts().is_charged_for_reads) leave_scm_range(base_, bytes_);
+  if (facts().is_charged_for_reads) leave_scm_range(base_, bytes());
+}
+
+void Medium::grow(std::size_t bytes) noexcept {
+  const std::size_t before = this->bytes();
+  FLUGS_CHECK(bytes >= before);
+  if (facts().is_charged_for_reads) grow_scm_range(base_, before, bytes);
+  bytes_.store(bytes, std::memory_order_release);
 }
 
 void Medium::set_observer(PersistObserver* observer) noexcept {

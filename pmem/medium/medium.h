@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -61,7 +62,14 @@ class Medium {
   /// The flush instruction: "clwb", "clflushopt", "clflush", "msync" or "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }
-  std::size_t bytes() const noexcept { return bytes_; }
+  /// Bytes of the pool. A thread that has an offset in the pool sees a number that includes it, if
+  /// it calls this after it has got the offset.
+  std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }
+  /// The same number, for those that must not know a Medium; it stays at its place.
+  const std::atomic<std::uint64_t>& bytes_word() const noexcept { return bytes_; }
+  /// The pool has grown: this many bytes from base() on are mapped. Thread-safety: one thread at a
+  /// time; others use the medium meanwhile.
+  void grow(std::size_t bytes) noexcept;
   Latency latency() const noexcept { return latency_; }
   /// nullptr to stop observing. Call it only while no thread flushes.
   void set_observer(PersistObserver* observer) noexcept;
@@ -82,7 +90,7 @@ class Medium {
   MediumKind kind_;
   Latency latency_;
   std::byte* base_;
-  std::size_t bytes_;
+  std::atomic<std::uint64_t> bytes_;  // release in grow(), partner bytes()
   PersistObserver* observer_ = nullptr;
 
   mutable std::mutex persisters_mutex_;  // protects the two below; held alone

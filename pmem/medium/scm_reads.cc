@@ -61,7 +61,8 @@ struct Touches {
 };
 
 // The mutex protects the entries of `ranges`, and `threads`. A thread looks a range up without the
-// mutex, because no thread touches a pool that is being mapped or unmapped.
+// mutex, because no thread touches a pool that is being mapped or unmapped, and a range that grows
+// only gets another end.
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 Range ranges[kRangesMax];
 Touches* threads = nullptr;
@@ -146,7 +147,8 @@ void charge(Touches& touches, std::uintptr_t line) noexcept {
   const std::uintptr_t address = line << kLineShift;
   for (std::size_t i = 0; i < kRangesMax; ++i) {
     const Range& range = ranges[i];
-    if (address < (range.begin & -std::uintptr_t{kLineBytes}) || address >= range.end) continue;
+    const std::uintptr_t end = __atomic_load_n(&range.end, __ATOMIC_RELAXED);  // may grow
+    if (address < (range.begin & -std::uintptr_t{kLineBytes}) || address >= end) continue;
     const bool sequential = is_sequential(touches, line);
     count(sequential ? touches.reads[i].sequential_lines : touches.reads[i].lines);
     const std::int64_t ticks = sequential ? range.sequential_ticks : range.line_ticks;
@@ -264,6 +266,16 @@ void leave_scm_range(const std::byte* base, std::size_t bytes) noexcept {
     set_shadow(begin, begin + bytes, false);
     if (range->forgets_lines) __atomic_fetch_sub(&forgetting_ranges, 1, __ATOMIC_RELAXED);
     *range = Range{};
+  }
+  ::pthread_mutex_unlock(&mutex);
+}
+
+void grow_scm_range(const std::byte* base, std::size_t before, std::size_t bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(base);
+  ::pthread_mutex_lock(&mutex);
+  if (Range* const range = range_at(begin); range != nullptr) {
+    set_shadow(begin + before, begin + bytes, true);
+    __atomic_store_n(&range->end, begin + bytes, __ATOMIC_RELAXED);
   }
   ::pthread_mutex_unlock(&mutex);
 }

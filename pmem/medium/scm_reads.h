@@ -34,6 +34,8 @@ void touch_scm(const void* address, std::size_t bytes) noexcept;
 /// Called by Medium when the pool is mapped, and before it is unmapped. Ranges must not overlap.
 void enter_scm_range(const std::byte* base, std::size_t bytes, const Latency& latency) noexcept;
 void leave_scm_range(const std::byte* base, std::size_t bytes) noexcept;
+/// The range at `base` becomes longer, while threads use it.
+void grow_scm_range(const std::byte* base, std::size_t before, std::size_t bytes) noexcept;
 
 /// Sum over all threads since the range at `base` was entered.
 ScmReads scm_reads_of(const std::byte* base) noexcept;
@@ -50,6 +52,8 @@ inline void touch_scm(const void* /*address*/, std::size_t /*bytes*/) noexcept {
 inline void enter_scm_range(const std::byte* /*base*/, std::size_t /*bytes*/,
                             const Latency& /*latency*/) noexcept {}
 inline void leave_scm_range(const std::byte* /*base*/, std::size_t /*bytes*/) noexcept {}
+inline void grow_scm_range(const std::byte* /*base*/, std::size_t /*before*/,
+                           std::size_t /*bytes*/) noexcept {}
 inline ScmReads scm_reads_of(const std::byte* /*base*/) noexcept { return {}; }
 inline bool is_touched_scm(const void* /*address*/) noexcept { return false; }
 

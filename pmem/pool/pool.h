@@ -22,11 +22,14 @@ class FoundWords;
 inline constexpr std::size_t kApplicationRootBytes = 2048;
 static_assert(kApplicationRootBytes % kLineBytes == 0);
 
+inline constexpr std::uint64_t kPoolBytesDefault = std::uint64_t{64} << 30;
+
 struct PoolOptions {
   std::string path;
-  /// Address space and largest size of the pool; fixed at creation. The file is sparse: space is
-  /// taken from the medium a segment at a time.
-  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+  /// Largest size of the pool. The file is sparse: space is taken from the medium a segment at a
+  /// time. 0: kPoolBytesDefault for a new pool (in a buffer: all of it), and the size that it has
+  /// for an existing one. An existing pool with less grows while it is opened.
+  std::uint64_t max_bytes = 0;
   /// Size of a segment, the step in which the pool grows; a larger allocation gets a larger
   /// segment.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
@@ -52,18 +55,20 @@ class Pool {
   /// Creates a pool; fails with kAlreadyExists when the path exists, kInvalidArgument for sizes out
   /// of range, kOutOfSpace when the medium cannot hold the first segment, kIoError.
   static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);
-  /// Opens an existing pool for reading and writing; `options` needs path, grow_ahead_bytes and
-  /// latency, the rest is read from the pool. Fails with kNotFound (no file), kBusy (a second
-  /// opener), kIncompatible (not a flugs pool, a newer version, unknown incompatible feature bits),
-  /// kCorrupt (checksum, truncated), kReadOnly (no permission to write), kIoError.
+  /// Opens an existing pool for reading and writing; `options` needs path, max_bytes,
+  /// grow_ahead_bytes and latency, the rest is read from the pool. Fails with kNotFound (no file),
+  /// kBusy (a second opener), kIncompatible (not a flugs pool, a newer version, unknown
+  /// incompatible feature bits), kCorrupt (checksum, truncated), kReadOnly (no permission to
+  /// write), kIoError; if the pool must grow, as `grow`.
   static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
   /// Opens an existing pool that nobody has open for writing. What recovery and later work write
   /// stays in this process; the file stays as it is. Fails as `open`, also on a pool that may only
-  /// be read; kBusy: it is open for writing.
+  /// be read; kBusy: it is open for writing. kReadOnly: max_bytes is not the size that it has.
   static Result<std::unique_ptr<Pool>> open_to_read(const PoolOptions& options);
   /// A new pool in memory of its own; `options` needs no path.
   static Result<std::unique_ptr<Pool>> create_in_own_memory(const PoolOptions& options);
-  /// The same on a plain buffer (64-byte aligned, kept alive by the caller), medium kMemory.
+  /// The same on a plain buffer (64-byte aligned, kept alive by the caller), medium kMemory. The
+  /// pool never gets larger than the buffer.
   static Result<std::unique_ptr<Pool>> create_in_memory(std::span<std::byte> buffer,
                                                         const PoolOptions& options);
   static Result<std::unique_ptr<Pool>> open_in_memory(std::span<std::byte> buffer,
@@ -76,6 +81,14 @@ class Pool {
   virtual const std::string& path() const noexcept = 0;  ///< "(memory)" for a buffer
   virtual std::uint64_t uuid() const noexcept = 0;
   virtual std::uint32_t format_version() const noexcept = 0;
+
+  /// Makes the largest size of the pool `max_bytes`, rounded down to whole pages; durable when it
+  /// returns ok. Nothing moves, and others use the pool meanwhile. Nothing happens if it has that
+  /// size. Thread-safety: any thread.
+  /// Fails with: kInvalidArgument (less than it has, more than 16 TB, or more than there is address
+  /// space behind the pool in this process; the message has both figures), kOutOfSpace (the file
+  /// system allows no file of this size), kReadOnly, kIoError. Then the pool is as before.
+  virtual Status grow(std::uint64_t max_bytes);
 
   std::byte* base() noexcept { return medium().base(); }
 

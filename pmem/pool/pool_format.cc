@@ -50,12 +50,18 @@ Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std
     return corrupt(where, fmt::format("header: segments of {} bytes, expected a multiple of {}",
                                       header.segment_bytes, unit));
   }
-  if (header.max_bytes != pool_bytes) {
+  if (header.max_bytes > pool_bytes) {
     return corrupt(
         where,
         fmt::format(
             "the size is {} bytes, expected {}: the file was truncated, or copied only in part",
             pool_bytes, header.max_bytes));
+  }
+  const bool has_grown = (header.incompat_features & kGrownFeature) != 0;
+  if (has_grown != (header.created_bytes != 0) || header.created_bytes > header.max_bytes) {
+    return corrupt(
+        where, fmt::format("header: {} bytes at creation, expected {}up to {}",
+                           header.created_bytes, has_grown ? "1 " : "0, not ", header.max_bytes));
   }
   if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
     return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
@@ -103,6 +109,42 @@ void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t 
   header.checksum = checksum_of(header);
   root.headers = {header, header};
   persister.persist(&root.headers, sizeof root.headers, "pool-create/2");
+}
+
+// Protocol pool-grow. MappedPool::grow, while the allocator does not grow.
+//   step  store                        made durable by   power cut just after it: recovery
+//   1     size of the file             extend(): fsync   takes the size in the header: the rest of
+//                                                        the file is not used
+//   2     header 1: max_bytes, the     persist           finds it whole, and the pool has grown; or
+//         next generation                                torn, and header 0 counts: it has not
+//   3     header 0, the same           persist           finds it whole, or torn and repairs it
+// Must hold:  1 before 2, else a header could name a size that the file does not have: refused.
+//             2 before 3, else both copies could be torn.
+//             3 before space behind the old end is used: allocated_limit may not lie behind the end
+//             of its arena, whichever copy is lost later.
+// Need not:   the arena's record change: where the last arena of a grown pool ends follows from the
+//             header.
+void grow_headers(PoolRoot& root, std::uint64_t max_bytes, Persister& persister) noexcept {
+  PoolHeader header = root.headers[0];
+  FLUGS_CHECK(is_whole(header) && max_bytes >= header.max_bytes);
+  FLUGS_CHECK(std::memcmp(&header, &root.headers[1], sizeof header) == 0);  // repaired at opening
+  header.created_bytes = created_bytes_of(header);
+  header.incompat_features |= kGrownFeature;
+  header.max_bytes = max_bytes;
+  ++header.generation;
+  header.checksum = checksum_of(header);
+  // Other fields stay: other threads read them.
+  const auto store = [&header](PoolHeader& copy) {
+    copy.incompat_features = header.incompat_features;
+    copy.generation = header.generation;
+    copy.max_bytes = header.max_bytes;
+    copy.created_bytes = header.created_bytes;
+    copy.checksum = header.checksum;
+  };
+  store(root.headers[1]);
+  persister.persist(&root.headers[1], sizeof header, "pool-grow/2");
+  store(root.headers[0]);
+  persister.persist(&root.headers[0], sizeof header, "pool-grow/3");
 }
 
 Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
@@ -156,7 +198,8 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
                                         "{}",
                                         i, arena.bytes, arena.offset, begin_min, header.max_bytes));
     }
-    const std::uint64_t end = arena.offset + arena.bytes;
+    const std::uint64_t end =
+        i + 1 == arenas.size() ? last_arena_end(header, arena) : arena.offset + arena.bytes;
     const bool is_ordered = arena.offset <= arena.touched_limit &&
                             arena.touched_limit <= arena.allocated_limit &&
                             arena.allocated_limit <= end;
@@ -183,6 +226,19 @@ void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister
     copy = good;
     persister.persist(&copy, sizeof copy, "header-repair/1");
   }
+}
+
+Status check_growth(std::uint64_t present, std::uint64_t wanted, const std::string& where) {
+  if (wanted < present)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{}: max_bytes is {}, but the pool has {} already and never gets "
+                              "smaller: give as many or more, or 0 to leave it as it is",
+                              where, wanted, present));
+  if (wanted > kPoolBytesMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{}: max_bytes is {}, must be at most {}; the pool has {}", where,
+                              wanted, kPoolBytesMax, present));
+  return {};
 }
 
 Status check_options(const PoolOptions& options) {

@@ -18,7 +18,8 @@ inline constexpr std::array<char, 8> kPoolMagic = {'f', 'l', 'u', 'g', 's', 'P',
 inline constexpr std::uint32_t kFormatVersion = 7;
 /// Feature bits that this version knows. An unknown compatible bit is ignored; with an unknown
 /// incompatible bit the pool must not be opened.
-inline constexpr std::uint64_t kKnownIncompatFeatures = 0;
+inline constexpr std::uint64_t kGrownFeature = 1;  ///< PoolHeader::created_bytes is in use
+inline constexpr std::uint64_t kKnownIncompatFeatures = kGrownFeature;
 /// Arenas of the largest pool, 16 TB: libpmemobj's largest object is a little below 16 GB.
 inline constexpr std::uint32_t kArenaCountMax = 1026;
 inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
@@ -26,7 +27,8 @@ inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
 /// An arena is a contiguous part of the pool from which segments are taken, front to back: the
 /// whole of a buffer, or a large object of libpmemobj that stays allocated. Offsets and sizes are
 /// those in the pool, multiples of the extent unit. Limits only grow, each by one 8-byte store; see
-/// the protocols at SegmentAllocator.
+/// the protocols at SegmentAllocator. The last arena of a grown pool ends with the pool, whatever
+/// its record says.
 struct ArenaRecord {
   std::uint64_t offset;           ///< immutable, under PoolHeader::arenas_checksum
   std::uint64_t bytes;            ///< immutable, under PoolHeader::arenas_checksum
@@ -37,8 +39,7 @@ static_assert(sizeof(ArenaRecord) == 32);
 static_assert(offsetof(ArenaRecord, allocated_limit) == 16);
 
 /// Identity of the pool. There are two copies, so that one may be lost or torn in an update.
-/// Written at creation; valid from then on. An update would write the older copy with the next
-/// generation.
+/// Written at creation; valid from then on. Growing writes one copy after the other.
 struct PoolHeader {
   std::array<char, 8> magic;
   std::uint32_t format_version;
@@ -47,12 +48,13 @@ struct PoolHeader {
   std::uint64_t incompat_features;
   std::uint64_t generation;  ///< the greater of two valid copies counts
   std::uint64_t uuid;        ///< random, not 0
-  std::uint64_t max_bytes;   ///< size of the file or buffer
+  std::uint64_t max_bytes;   ///< the file or buffer has as many bytes, or more
   std::uint64_t segment_bytes;
   std::uint32_t extent_unit_bytes;
   std::uint32_t arena_count;
   std::uint64_t arenas_checksum;           ///< XXH3, 64 bits, of offset and bytes of each arena
-  std::array<std::uint64_t, 21> reserved;  ///< 0
+  std::uint64_t created_bytes;             ///< of a grown pool: max_bytes at its creation; else 0
+  std::array<std::uint64_t, 20> reserved;  ///< 0
   std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(PoolHeader) == 256);
@@ -61,6 +63,7 @@ static_assert(offsetof(PoolHeader, format_version) == 8);
 static_assert(offsetof(PoolHeader, incompat_features) == 24);
 static_assert(offsetof(PoolHeader, max_bytes) == 48);
 static_assert(offsetof(PoolHeader, arenas_checksum) == 72);
+static_assert(offsetof(PoolHeader, created_bytes) == 80);
 static_assert(offsetof(PoolHeader, checksum) == 248);
 
 struct PoolRoot {
@@ -83,9 +86,23 @@ void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t 
                       std::uint32_t arena_count, Persister& persister) noexcept;
 std::uint64_t checksum_of(const PoolHeader& header) noexcept;
 
+/// Bytes that the pool had at its creation.
+inline std::uint64_t created_bytes_of(const PoolHeader& header) noexcept {
+  return header.created_bytes != 0 ? header.created_bytes : header.max_bytes;
+}
+/// Where the last arena ends, whose record is `last`.
+inline std::uint64_t last_arena_end(const PoolHeader& header, const ArenaRecord& last) noexcept {
+  if (header.created_bytes == 0) return last.offset + last.bytes;
+  return header.max_bytes / header.extent_unit_bytes * header.extent_unit_bytes;
+}
+
+/// Protocol pool-grow from step 2 on: the pool has `max_bytes` when this returns, durably.
+void grow_headers(PoolRoot& root, std::uint64_t max_bytes, Persister& persister) noexcept;
+
 /// Decides which of the two copies counts. Fails with kCorrupt when neither is whole (`where` names
 /// the pool), kIncompatible when the copy that counts is of a newer version or has unknown
-/// features, kCorrupt when it contradicts itself or `pool_bytes`, the size of the file or buffer.
+/// features, kCorrupt when it contradicts itself or the pool is larger than `pool_bytes`, the size
+/// of the file or buffer.
 Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
                                  const std::string& where);
 /// Checks that the arenas are those of the header and lie, with their limits, within the pool; the
@@ -98,5 +115,7 @@ void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister
 
 /// Sizes that both kinds of pool require of their options.
 Status check_options(const PoolOptions& options);
+/// Whether a pool of `present` bytes can get `wanted` bytes; else kInvalidArgument with both.
+Status check_growth(std::uint64_t present, std::uint64_t wanted, const std::string& where);
 
 }  // namespace flugs::pmem

@@ -27,8 +27,9 @@ std::uint64_t touch_step(std::uint64_t segment_bytes, std::uint64_t unit_bytes) 
 }  // namespace
 
 SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
-                                   std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
-                                   std::uint32_t unit_bytes, Origin origin)
+                                   std::span<ArenaRecord> arenas, std::uint64_t end,
+                                   std::uint64_t segment_bytes, std::uint32_t unit_bytes,
+                                   Origin origin)
     : medium_(medium),
       source_(source),
       unit_bytes_(unit_bytes),
@@ -39,8 +40,9 @@ SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
       has_finished_claims_(origin == Origin::kCreated) {
   std::uint64_t previous_end = 0;
   for (ArenaRecord& record : arenas) {
+    const bool is_last = &record == &arenas.back();
     const Arena arena{.begin = record.offset,
-                      .end = record.offset + record.bytes,
+                      .end = is_last ? end : record.offset + record.bytes,
                       .record = &record,
                       .allocated_limit = record.allocated_limit,
                       .touched_limit = record.touched_limit,

@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "base/spin_lock.h"
+#include "flugs/function_ref.h"
 #include "pmem/medium/medium.h"
 #include "pmem/pool/pool_format.h"
 #include "pmem/space/claim_map.h"
@@ -29,10 +30,11 @@ class SegmentAllocator final : public ExtentAllocator {
  public:
   enum class Origin : std::uint8_t { kCreated, kOpened };
 
-  /// `arenas` lie in the pool and have been checked, or their creator has just written them. In an
-  /// opened pool all allocated space is free until it is claimed.
+  /// `arenas` lie in the pool and have been checked, or their creator has just written them; the
+  /// last one ends at `end`. In an opened pool all allocated space is free until it is claimed.
   SegmentAllocator(Medium& medium, SegmentSource& source, std::span<ArenaRecord> arenas,
-                   std::uint64_t segment_bytes, std::uint32_t unit_bytes, Origin origin);
+                   std::uint64_t end, std::uint64_t segment_bytes, std::uint32_t unit_bytes,
+                   Origin origin);
   ~SegmentAllocator() override;
 
   Result<Extent> allocate(std::uint64_t bytes, Persister& persister) override;
@@ -44,6 +46,8 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint32_t unit_bytes() const noexcept override { return unit_bytes_; }
   std::uint64_t free_bytes() const override;
 
+  /// Calls `steps` while nothing else grows; from then on the last arena ends where it says.
+  Status move_end(FunctionRef<Result<std::uint64_t>()> steps);
   /// Provides one segment, or the rest of the pool. For the creator.
   Status grow_by_segment();
   /// From finish_claims() on, or from now on if that was before, a thread keeps `bytes` free bytes
@@ -89,8 +93,9 @@ class SegmentAllocator final : public ExtentAllocator {
   std::atomic<int> writers_waiting_{0};             // for grow_mutex_
 
   mutable Mutex map_mutex_;
-  std::vector<Arena> arenas_;  // of fixed length; allocated_limit is written under both mutexes
-  FreeMap free_;               // empty until claims are finished
+  std::vector<Arena> arenas_;   // of fixed length; limits and ends are written under both mutexes
+  bool is_at_largest_ = false;  // no arena has space to grow into
+  FreeMap free_;                // empty until claims are finished
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;
   bool has_finished_claims_;  // set under claim_lock_, too

@@ -57,10 +57,11 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
     }
   }
   if (target == nullptr) {
-    return Status(
-        StatusCode::kOutOfSpace,
-        "the pool has reached its largest size, the max_bytes of its creation: drop a table, or "
-        "delete rows and merge");
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("the pool has reached its largest size, {} bytes "
+                              "(OpenOptions::max_bytes): enlarge it with Database::grow or 'flugs "
+                              "pool grow', or delete rows and merge, or drop a table",
+                              medium_.bytes()));
   }
   // With a thread that grows ahead, a writer that overtakes it waits for just a slice.
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;
@@ -68,6 +69,18 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   Status status = grow(*target, step, false);
   if (status.code() != StatusCode::kOutOfSpace || step == missing) return status;
   return grow(*target, missing, false);  // the medium may have less than a segment, but enough
+}
+
+Status SegmentAllocator::move_end(FunctionRef<Result<std::uint64_t>()> steps) {
+  const std::scoped_lock lock(grow_mutex_);
+  const Result<std::uint64_t> end = steps();
+  if (!end.ok()) return end.status();
+  const std::scoped_lock map_lock(map_mutex_);
+  FLUGS_CHECK(*end >= arenas_.back().end && *end % unit_bytes_ == 0);
+  arenas_.back().end = *end;
+  is_at_largest_ = false;
+  space_wanted_.notify_one();
+  return {};
 }
 
 Status SegmentAllocator::grow_by_segment() {
@@ -136,15 +149,14 @@ void SegmentAllocator::run_grower(const std::stop_token& stop) {
   lock.unlock();
   populate_free_space(stop);
   lock.lock();
-  while (
-      space_wanted_.wait(lock, stop, [this] { return free_.free_bytes() < grow_ahead_bytes_; })) {
+  while (space_wanted_.wait(
+      lock, stop, [this] { return !is_at_largest_ && free_.free_bytes() < grow_ahead_bytes_; })) {
     lock.unlock();
     // Its slices follow each other closely: it must give way, or no writer ever gets the mutex.
     while (writers_waiting_.load() != 0) std::this_thread::yield();
     const Status status = grow_slice();
     lock.lock();
-    if (status.code() == StatusCode::kNotFound) return;  // no space is left to grow into
-    if (!status.ok()) {
+    if (!status.ok() && status.code() != StatusCode::kNotFound) {
       // No caller to report to: a writer that runs out of space gets the error of its own attempt.
       space_wanted_.wait_for(lock, stop, kFullMediumPause, [] { return false; });
     }
@@ -171,13 +183,15 @@ void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
   }
 }
 
-/// Fails with kNotFound when the pool has its largest size.
+/// Fails with kNotFound when the pool has its largest size: until that changes, the thread sleeps.
 Status SegmentAllocator::grow_slice() {
   const std::scoped_lock lock(grow_mutex_);
   for (Arena& arena : arenas_) {
     const std::uint64_t step = growth(arena, unit_bytes_, slice_bytes());
     if (step != 0) return grow(arena, step, true);
   }
+  const std::scoped_lock map_lock(map_mutex_);
+  is_at_largest_ = true;
   return Status(StatusCode::kNotFound);
 }
 

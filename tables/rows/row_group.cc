@@ -32,7 +32,7 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
       layout_(layout),
       table_columns_(columns),
       owner_(std::move(owner)),
-      text_memory_{pool.base(), pool.medium().bytes()} {}
+      text_memory_{pool.base(), &pool.medium().bytes_word()} {}
 
 RowGroup::~RowGroup() = default;
 

@@ -444,13 +444,21 @@ TEST_CASE("error tour: a full pool", "[api]") {
       const std::string text = std::to_string(i) + std::string(3000, 'x');
       return t.insert(logs, {i, text}).status();
     });
-  tells(refused, StatusCode::kOutOfSpace,
-        {"bytes wanted", "of at most 16", "the max_bytes of its creation", "drop a table"});
+  tells(
+      refused, StatusCode::kOutOfSpace,
+      {"bytes wanted", "of at most 16", "its largest size, 16777216 bytes (OpenOptions::max_bytes)",
+       "Database::grow", "flugs pool grow", "drop a table"});
+  tells(database.grow(std::uint64_t{8} << 20), kInvalid, {"8388608", "16777216"});
+  tells(database.grow(std::uint64_t{1} << 60), kInvalid, {"17592186044416", "16777216"});
   must(database.close());
-  // Another size is not taken, and the statistics tell.
+  options.max_bytes = std::uint64_t{8} << 20;
+  tells(Database::open(options).status(), kInvalid, {"8388608", "16777216"});
+  options.mode = OpenMode::kReadOnly;
   options.max_bytes = std::uint64_t{1} << 30;
+  tells(Database::open(options).status(), StatusCode::kReadOnly, {"1073741824", "16777216"});
+  options.mode = OpenMode::kOpen;
   const Database again = must(Database::open(options));
-  CHECK(again.statistics().pool_reserved_bytes <= std::uint64_t{16} << 20);
+  CHECK(again.statistics().pool_reserved_bytes == std::uint64_t{1} << 30);
 }
 
 }  // namespace flugs::test

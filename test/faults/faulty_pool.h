@@ -47,6 +47,7 @@ class FaultyPool final : public pmem::Pool {
   const std::string& path() const noexcept override { return pool_->path(); }
   std::uint64_t uuid() const noexcept override { return pool_->uuid(); }
   std::uint32_t format_version() const noexcept override { return pool_->format_version(); }
+  Status grow(std::uint64_t max_bytes) override { return pool_->grow(max_bytes); }
 
  private:
   class Allocator final : public pmem::ExtentAllocator {

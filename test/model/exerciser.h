@@ -199,6 +199,7 @@ class Exerciser {
   void look_at_statistics(ModelTable& table);
   void look_names_up(ModelTable& table);
   void set_policy(ModelTable& table);
+  void grow_pool();
   void end_from_outside(Open& open, ModelTable& table);
 
   // expectations.cc

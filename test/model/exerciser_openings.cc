@@ -51,6 +51,7 @@ std::uint64_t bytes_of_dropped(Database& database) {
 
 OpenOptions Exerciser::draw_options() {
   OpenOptions options = small_options(path_->string());
+  if (figures_.openings != 0) options.max_bytes = 0;  // as it is
   options.segment_bytes = world_.segment_bytes;
   options.index_place = world_.index_place;
   options.ready = random_.chance(50) ? Ready::kFirstAnswer : Ready::kIndexesBuilt;
@@ -79,6 +80,7 @@ void Exerciser::open_database(const char* what) {
   if (!options.tuning.sweeps_in_background) calls_.add(Call::kOpenUnswept);
   calls_.add(options.ready == Ready::kFirstAnswer ? Call::kOpenFirstAnswer
                                                   : Call::kOpenIndexesBuilt);
+  if (options.max_bytes == 0 && random_.chance(10)) options.max_bytes = std::uint64_t{512} << 20;
   Result<Database> opened = Database::open(options);
   expect_code({}, opened.status(), std::string("open: ") + what);
   if (!opened.ok()) return;

@@ -29,6 +29,7 @@ void Exerciser::merge_table(ModelTable& table) {
 void Exerciser::look_around(Open& open, ModelTable& table) {
   switch (random_.below(6)) {
     case 0:
+      if (random_.chance(20)) grow_pool();
       return look_at_statistics(table);
     case 1:
     case 2:
@@ -175,6 +176,18 @@ void Exerciser::end_from_outside(Open& open, ModelTable& table) {
   const auto place = std::find_if(open_.begin(), open_.end(),
                                   [&](const auto& other) { return other.get() == &open; });
   finish(static_cast<std::size_t>(place - open_.begin()), false);
+}
+
+void Exerciser::grow_pool() {
+  constexpr std::uint64_t kLargest = std::uint64_t{512} << 20;
+  const std::uint64_t bytes = database_->statistics().pool_reserved_bytes;
+  const std::uint64_t wanted = bytes + random_.below(std::uint64_t{16} << 20);
+  calls_.add(Call::kGrow);
+  if (wanted < kLargest) expect_code({}, database_->grow(wanted), "grow");
+  if (wanted < kLargest)
+    expect(database_->statistics().pool_reserved_bytes == wanted / 4096 * 4096,
+           "grow: another size than " + std::to_string(wanted));
+  expect_code(StatusCode::kInvalidArgument, database_->grow(bytes - 4096), "grow to less");
 }
 
 }  // namespace flugs::test

@@ -31,6 +31,8 @@ using test::TemporaryPath;
 
 constexpr std::size_t kSlots = 16;
 constexpr std::size_t kWordsMax = 128;
+constexpr std::uint64_t kFirstPoolBytes = 16384;
+constexpr int kStepsToGrowth = 20;
 
 /// An owner of extents: a slot in the application root names one. The first `stored` words of an
 /// extent hold `value`; the rest is as the allocator gave it and must stay zero.
@@ -140,6 +142,7 @@ Status check_image(std::span<std::byte> image, ExplorerContext& context) {
       if (!status.ok()) return status;
     }
     (*pool)->allocator().finish_claims();
+    if (Status status = (*pool)->grow(image.size()); !status.ok()) return status;
     // New work, some of which is kept, then another restart.
     Owner owner(**pool);
     for (std::size_t i = 0; i < kSlots; i += 5) {
@@ -158,12 +161,24 @@ Status check_image(std::span<std::byte> image, ExplorerContext& context) {
   return check_free_space(**pool);
 }
 
+/// The pool in the image has the size that was promised, or the one that it is getting.
+Status check_size(std::span<std::byte> image, std::uint64_t promised, std::uint64_t in_flight) {
+  const auto& root = *reinterpret_cast<const PoolRoot*>(image.data());
+  const Result<PoolHeader> header = choose_header(root.headers, image.size(), "image");
+  if (!header.ok()) return header.status();
+  if (header->max_bytes == promised || header->max_bytes == in_flight) return {};
+  return wrong(fmt::format("{} bytes promised, found {}", promised, header->max_bytes));
+}
+
 ExplorerReport explore_allocations(ExplorerOptions options, int steps) {
   const PoolBuffer buffer(32768);
   PoolOptions pool_options;
+  pool_options.max_bytes = kFirstPoolBytes;
   pool_options.extent_unit_bytes = 256;
   pool_options.segment_bytes = 4096;
   auto pool = Pool::create_in_memory(buffer.span(), pool_options);
+  std::uint64_t promised_bytes = kFirstPoolBytes;
+  std::uint64_t bytes_in_flight = kFirstPoolBytes;
   std::mt19937_64 random(options.seed);
   // The promised content of each slot, 0 for none; and the content that it may have before that.
   std::array<std::uint64_t, kSlots> promised{};
@@ -179,6 +194,8 @@ ExplorerReport explore_allocations(ExplorerOptions options, int steps) {
             return wrong(fmt::format("slot {}: promised {}, found {}", i, promised[i], found));
           }
         }
+        if (context.depth() == 0)
+          if (Status s = check_size(image, promised_bytes, bytes_in_flight); !s.ok()) return s;
         return check_image(image, context);
       },
       std::move(options));
@@ -186,6 +203,12 @@ ExplorerReport explore_allocations(ExplorerOptions options, int steps) {
   {
     Owner owner(**pool);
     for (int step = 0; step < steps && !explorer.is_done(); ++step) {
+      if (step % kStepsToGrowth == kStepsToGrowth - 1 && promised_bytes < buffer.span().size()) {
+        bytes_in_flight = promised_bytes + kPageBytes;
+        CHECK((*pool)->grow(bytes_in_flight).ok());
+        promised_bytes = bytes_in_flight;
+        explorer.crash_now("grown");
+      }
       const std::size_t index = random() % kSlots;
       if (slots_of(**pool)[index].is_set != 0) {
         in_flight[index] = 0;
@@ -225,8 +248,8 @@ TEST_CASE("every flush of allocating and growing is needed", "[pmem][crash]") {
   ExplorerOptions options;
   options.combinations_max = 64;
   options.tears_words = true;  // the two limits of an arena share a line
-  options.ignored_flush = GENERATE("extent-touch/1", "extent-zero/1", "segment-grow/2", "owner/1",
-                                   "owner/3", "owner/4");
+  options.ignored_flush = GENERATE("extent-touch/1", "extent-zero/1", "segment-grow/2",
+                                   "pool-grow/2", "pool-grow/3", "owner/1", "owner/3", "owner/4");
   const ExplorerReport report = explore_allocations(options, 400);
   INFO(options.ignored_flush);
   CHECK_FALSE(report.ok());
@@ -236,8 +259,8 @@ TEST_CASE("every fence of allocating and growing is needed", "[pmem][crash]") {
   ExplorerOptions options;
   options.combinations_max = 64;
   options.tears_words = true;
-  options.ignored_fence =
-      GENERATE("extent-touch/1", "segment-grow/2", "owner/2", "owner/3", "owner/4");
+  options.ignored_fence = GENERATE("extent-touch/1", "segment-grow/2", "pool-grow/2", "pool-grow/3",
+                                   "owner/2", "owner/3", "owner/4");
   const ExplorerReport report = explore_allocations(options, 400);
   INFO(options.ignored_fence);
   CHECK_FALSE(report.ok());

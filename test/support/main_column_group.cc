@@ -52,13 +52,15 @@ MainColumnGroup::MainColumnGroup(Type type, std::vector<ModelValue> values,
   }
   if (!has_nulls) nulls.clear();
   strings.resize(group_offset_);
+  const std::atomic<std::uint64_t> string_bytes(strings.size());
   const columns::TextMemory strings_only{reinterpret_cast<const std::byte*>(strings.data()),
-                                         strings.size()};
+                                         &string_bytes};
   const MainColumnBuilder builder =
       is_text_type(type) ? MainColumnBuilder::of_texts(type, cells, strings_only, allowed)
                          : MainColumnBuilder::of_integers(type, payloads, nulls, allowed);
   constexpr std::uint64_t kPartsOffset = 192;
   pool_bytes_ = group_offset_ + kPartsOffset + builder.parts_bytes();
+  *pool_bytes_word_ = pool_bytes_;
   pool_.reset(static_cast<std::byte*>(::operator new[](pool_bytes_, std::align_val_t{64})));
   std::memset(pool_.get(), 0xA5, pool_bytes_);
   std::memcpy(pool_.get(), strings.data(), strings.size());

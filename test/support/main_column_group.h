@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,7 +31,7 @@ class MainColumnGroup {
   }
   std::byte* group() const { return pool_.get() + group_offset_; }
   std::span<const std::byte> extent() const { return {group(), pool_bytes_ - group_offset_}; }
-  columns::TextMemory memory() const { return {pool_.get(), pool_bytes_}; }
+  columns::TextMemory memory() const { return {pool_.get(), pool_bytes_word_.get()}; }
   columns::MainColumnOwner owner() const {
     return {"pool: table t, column c", group_offset_, type_,
             static_cast<std::uint32_t>(values_.size())};
@@ -49,6 +50,8 @@ class MainColumnGroup {
   std::vector<ModelValue> values_;
   std::unique_ptr<std::byte[], Free> pool_;
   std::uint64_t pool_bytes_ = 0;
+  std::unique_ptr<std::atomic<std::uint64_t>> pool_bytes_word_ =
+      std::make_unique<std::atomic<std::uint64_t>>(0);
   std::uint64_t group_offset_ = 0;
 };
 

@@ -128,7 +128,7 @@ class ScanCommand {
     OpenOptions open;
     open.path = pool_->path();
     open.index_place = options_.query.index_place;
-    open.max_bytes = std::max(open.max_bytes, 2 * bytes);
+    if (!pool_->existed()) open.max_bytes = std::max(std::uint64_t{64} << 30, 2 * bytes);
     options_.scm.put_into(open);
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
