@@ -18,12 +18,12 @@ import unittest
 FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
-    "pool": ["info", "stats", "schema", "check", "estimate"],
+    "pool": ["info", "stats", "schema", "check", "estimate", "grow"],
     "bench": ["tatp", "ch", "scan", "restart", "merge", "transactions", "index-cost", "scaling"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "sql", "backup", "dump"]
-PLACEHOLDERS = {"N", "POOL", "FILE", "DIR", "PROGRAM", "NAME", "WORDS", "READ_NS:WRITE_NS"}
+PLACEHOLDERS = {"N", "POOL", "BYTES", "FILE", "DIR", "PROGRAM", "NAME", "WORDS", "READ_NS:WRITE_NS"}
 CHOICES = r"[a-z0-9-]+(\|[a-z0-9-]+)+(,\.\.\.)?"
 
 
@@ -116,7 +116,7 @@ class Help(unittest.TestCase):
             self.assertRegex(first, r"^[A-Z].*[^.]$")
             self.assertTrue(text.splitlines()[1] == "", "the description has several lines")
             usage = "Usage: flugs " + " ".join(command)
-            self.assertRegex(text, usage + r"( [A-Z]+)? \[OPTIONS\]\n")
+            self.assertRegex(text, usage + r"( [A-Z]+)* \[OPTIONS\]\n")
             for option, description in self.descriptions(text):
                 self.assertRegex(description, r"^[A-Z]", option)
                 self.assertNotRegex(description, r"\.$|\.\)$", option)
@@ -236,6 +236,19 @@ class Pools(unittest.TestCase):
         self.assertEqual(found["format_version"], 7)
         self.assertGreater(found["pool_bytes"], 0)
         self.assertIsNone(found["tables"])
+
+    def test_a_pool_gets_a_larger_size_and_no_smaller_one(self):
+        pool = os.path.join(self.directory, "grown.pool")
+        subprocess.run(["cp", "--sparse=always", self.pool, pool], check=True)
+        grown = self.json_of("pool", "grow", pool, "128GiB")
+        self.assertEqual(grown["pool_reserved_bytes_before"], 64 << 30)
+        self.assertEqual(grown["pool_reserved_bytes"], 128 << 30)
+        self.assertIn("can grow to 128 GB", flugs("pool", "info", pool).stdout)
+        flugs("pool", "check", pool)
+        refused = flugs("pool", "grow", pool, "8GiB", status=2).stderr
+        self.assertIn(str(8 << 30), refused)
+        self.assertIn(str(128 << 30), refused)
+        os.remove(pool)
 
     def test_a_pool_that_must_not_be_written_is_read(self):
         if os.geteuid() == 0 and shutil.which("setpriv") is None:

@@ -83,12 +83,13 @@ void add_commands(CLI::App& app, Action& action) {
   app.set_help_flag("-h,--help", "Print this help");
   add_demo(app, action);
   app.require_subcommand(0, 1);  // without it, words after a group would be looked up in `app`
-  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool");
+  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool, or make it larger");
   add_info(pool, action);
   add_stats(pool, action);
   add_schema(pool, action);
   add_check(pool, action);
   add_estimate(pool, action);
+  add_grow(pool, action);
   CLI::App& bench = *app.add_subcommand("bench", "Measure");
   add_tatp(bench, action);
   add_ch(bench, action);
