@@ -90,9 +90,9 @@ def precompiled_headers(build_dir):
 
 
 class Run:
-    """Sources that are read as one: most of the time goes into headers that they share. Those that
-    CMake compiles together and in the same folder; each other source is alone. If they do not
-    compile as one, each is read alone."""
+    """Sources that are read as one: most of the time goes into headers that they share. Those of a
+    folder of the root that CMake compiles together with others, and of one program, as each program
+    has a main(); each other source is alone. If they do not compile as one, each is read alone."""
 
     def __init__(self, build_dir, entry):
         words = [word for word in shlex.split(entry["command"]) if word != "ccache"][1:]
@@ -100,14 +100,20 @@ class Run:
         self.directory = entry["directory"]
         self.sources = []
         self.digests = []
+        self.size = 0
         self.path = None
         if "/Unity/" in entry["file"]:
             folder = os.path.relpath(os.path.dirname(os.path.dirname(entry["file"])), build_dir)
-            self.path = os.path.join(build_dir, "clang_tidy", folder.replace("/", "-") + ".cxx")
+            if "-fPIC" in self.flags:  # of no program
+                folder = folder.split("/")[0]
+            flags = hashlib.sha256(" ".join(self.flags).encode()).hexdigest()[:8]
+            self.path = os.path.join(build_dir, "clang_tidy",
+                                     f"{folder.replace('/', '-')}-{flags}.cxx")
 
-    def add(self, source, digest):
+    def add(self, source, digest, size=1):
         self.sources.append(source)
         self.digests.append(digest)
+        self.size += size
 
     def check(self, options, common):
         """Whether there is no finding, and what clang-tidy says."""
@@ -158,14 +164,15 @@ def main():
             digests.add(digest)
             if not os.path.exists(os.path.join(passed_dir, digest)):
                 run = Run(build_dir, entry)
-                runs.setdefault(run.path or path, run).add(os.path.join(root, path), digest)
+                runs.setdefault(run.path or path, run).add(os.path.join(root, path), digest,
+                                                           len(sources.closure(path)))
     for stale in set(os.listdir(passed_dir)) - digests:
         os.remove(os.path.join(passed_dir, stale))
 
     failed = 0
     common = precompiled_headers(build_dir) if runs else []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        largest_first = sorted(runs.values(), key=lambda run: -len(run.sources))
+        largest_first = sorted(runs.values(), key=lambda run: -run.size)
         outcomes = pool.map(lambda run: run.check(options, common), largest_first)
         for run, (passed, output) in zip(largest_first, outcomes):
             if passed:
