@@ -13,7 +13,7 @@ using bench::TatpRequest;
 
 namespace {
 
-constexpr std::uint64_t kRowsPerProgress = 4096;
+constexpr std::uint64_t kRowsBetweenReports = 4096;
 /// Numbers that the audit looks up; the tables themselves it reads whole.
 constexpr std::uint32_t kNumbersLookedUp = 500;
 
@@ -260,7 +260,7 @@ class SqlTatp : public TatpEngine {
       if (!appender.ok()) return std::move(appender).status();
       Status status = for_each_row(
           population, table, [&](const bench::SubscriberRecord& record, const TatpRowId& row) {
-            if (++rows % kRowsPerProgress == 0) progress(rows);
+            if (++rows % kRowsBetweenReports == 0) progress(rows);
             return append(**appender, table, record, row);
           });
       if (status.ok()) status = (*appender)->finish();

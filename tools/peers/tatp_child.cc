@@ -55,7 +55,7 @@ int could_not_run(const Status& status) {
 }
 
 template <std::size_t size>
-void copy_text(const std::string& text, char (&out)[size]) {
+void fill_text(const std::string& text, char (&out)[size]) {
   out[text.copy(out, size - 1)] = '\0';
 }
 
@@ -146,10 +146,10 @@ class TatpChild {
 
  private:
   void publish_opening() {
-    copy_text(medium_of(witness_.plan().pool_path), status_.medium);
-    copy_text(engine_->guarantee(), status_.guarantee);
-    copy_text(peer_engine_name(), status_.engine);
-    copy_text(engine_->setup(), status_.setup);
+    fill_text(medium_of(witness_.plan().pool_path), status_.medium);
+    fill_text(engine_->guarantee(), status_.guarantee);
+    fill_text(peer_engine_name(), status_.engine);
+    fill_text(engine_->setup(), status_.setup);
     status_.opened_ns.store(bench::monotonic_ns());
   }
 
