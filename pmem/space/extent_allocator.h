@@ -17,11 +17,33 @@ struct Extent {
   std::uint64_t bytes = 0;
 };
 
+/// What an extent is for. When the pool is nearly full, the rest of it, the reserve, is kept for
+/// work that gives space back: else nobody could delete anything any more.
+enum class Purpose : std::uint8_t {
+  kNewData,
+  kReclaim,  ///< deleting, merging, dropping: may use the reserve
+};
+
+/// Space that extents for new data leave free, bytes.
+struct Reserve {
+  std::uint64_t bytes = 0;
+  std::uint64_t piece = 0;  ///< of these, at least so many side by side
+};
+
 struct SpaceReport {
   std::uint64_t reserved_bytes = 0;   ///< largest size that the pool can grow to
   std::uint64_t allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t used_bytes = 0;       ///< in extents with an owner
   std::uint64_t overhead_bytes = 0;   ///< needed by the pool itself: used + free + this = allocated
+  std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
+  std::uint64_t reserve_piece = 0;    ///< of these, side by side
+  std::uint64_t largest_piece = 0;    ///< free, or not taken from the medium yet, side by side
+
+  /// Free, or not taken from the medium yet, and not in the reserve.
+  std::uint64_t left_bytes() const noexcept {
+    const std::uint64_t kept = overhead_bytes + used_bytes + reserve_bytes;
+    return reserved_bytes > kept ? reserved_bytes - kept : 0;
+  }
 };
 
 /// Cuts the pool's segments into extents. Its state is in DRAM only: space that the root reaches is
@@ -37,7 +59,14 @@ class ExtentAllocator {
   /// with the next fence of `persister` (zeros that had to be written were flushed through it). The
   /// caller owns the extent in DRAM until it publishes a persistent pointer to it. Fails with
   /// kOutOfSpace, whose message gives wanted, free and largest size; then nothing changes.
-  virtual Result<Extent> allocate(std::uint64_t bytes, Persister& persister) = 0;
+  virtual Result<Extent> allocate(std::uint64_t bytes, Persister& persister,
+                                  Purpose purpose = Purpose::kNewData) = 0;
+  /// The same, as far to the front as there is space, for Purpose::kReclaim. Also fails with
+  /// kOutOfSpace if the extent would not lie before `end`.
+  virtual Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
+                                        Persister& persister) = 0;
+  /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.
+  virtual void keep_reserve(Reserve reserve) = 0;
 
   /// Gives an extent back. The persistent pointer to it must be durably gone.
   virtual void release(Extent extent) = 0;

@@ -51,6 +51,19 @@ std::optional<Extent> FreeMap::take(std::uint64_t bytes) {
   return Extent{whole.offset, bytes};
 }
 
+std::optional<Extent> FreeMap::take_below(std::uint64_t bytes, std::uint64_t end) {
+  FLUGS_CHECK(bytes != 0);
+  for (auto piece = by_offset_.begin(); piece != by_offset_.end(); ++piece) {
+    const Extent whole{piece->first, piece->second};
+    if (whole.offset >= end || end - whole.offset < bytes) return std::nullopt;
+    if (whole.bytes < bytes) continue;
+    leave(piece);
+    if (whole.bytes > bytes) enter({whole.offset + bytes, whole.bytes - bytes});
+    return Extent{whole.offset, bytes};
+  }
+  return std::nullopt;
+}
+
 std::uint64_t FreeMap::bytes_ending_at(std::uint64_t offset) const noexcept {
   auto it = by_offset_.lower_bound(offset);
   if (it == by_offset_.begin()) return 0;

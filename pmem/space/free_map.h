@@ -20,6 +20,10 @@ class FreeMap {
   /// the lowest offset. So large pieces stay large, and the end of the pool stays untouched.
   std::optional<Extent> take(std::uint64_t bytes);
 
+  /// Takes `bytes` from the piece with the lowest offset that holds them, if the bytes then lie
+  /// before `end`. O(pieces).
+  std::optional<Extent> take_below(std::uint64_t bytes, std::uint64_t end);
+
   /// Bytes of the piece that ends at `offset`, 0 when none does.
   std::uint64_t bytes_ending_at(std::uint64_t offset) const noexcept;
 

@@ -72,7 +72,8 @@ SegmentAllocator::Arena* SegmentAllocator::arena_of(Extent extent) noexcept {
   return nullptr;
 }
 
-Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persister) {
+Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persister,
+                                          Purpose purpose) {
   if (bytes == 0)
     return Status(StatusCode::kInvalidArgument,
                   "the size of an extent is 0 bytes, must be 1 or more");
@@ -81,6 +82,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
   for (;;) {
     std::optional<Extent> extent;
     std::uint64_t dirty_bytes = 0;
+    bool is_reserved = false;
     {
       const std::scoped_lock lock(map_mutex_);
       note_write(SharedWord::kSpace, &map_mutex_);
@@ -88,6 +90,11 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
         return Status(StatusCode::kBusy, "the pool is still being opened");
       }
       extent = free_.take(wanted);
+      if (extent && purpose == Purpose::kNewData && !has_reserve()) {
+        FLUGS_CHECK(free_.add(*extent));
+        is_reserved = true;
+        extent.reset();
+      }
       if (extent) dirty_bytes = hand_out(*extent);
       FLUGS_DCHECK(dirty_bytes <= wanted);
       if (free_.free_bytes() < grow_ahead_bytes_) space_wanted_.notify_one();
@@ -96,12 +103,65 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
       return *extent;
     }
+    if (is_reserved)
+      return out_of_space(bytes, at_largest("the rest is kept for deletions and merges: "));
     const Status status = provide_for(wanted);
     if (!status.ok()) {
       if (status.code() == StatusCode::kOutOfSpace) return out_of_space(bytes, status);
       return status;
     }
   }
+}
+
+/// Says what to do. `why` is what the pool still has, if it has something.
+Status SegmentAllocator::at_largest(std::string_view why) const {
+  return Status(StatusCode::kOutOfSpace,
+                fmt::format("{}the pool has reached its largest size, {} bytes "
+                            "(OpenOptions::max_bytes): enlarge it with Database::grow or 'flugs "
+                            "pool grow', or delete rows and merge, or drop a table",
+                            why, medium_.bytes()));
+}
+
+void SegmentAllocator::keep_reserve(Reserve reserve) {
+  const std::scoped_lock lock(map_mutex_);
+  reserve_.bytes = std::max(reserve_.bytes, reserve.bytes);
+  reserve_.piece = std::max(reserve_.piece, reserve.piece);
+}
+
+/// Under map_mutex_. Growing an arena does not change the answer: its free end and what it can grow
+/// by count as one piece.
+bool SegmentAllocator::has_reserve() const noexcept {
+  std::uint64_t bytes = free_.free_bytes();
+  for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
+  return bytes >= reserve_.bytes && largest_piece() >= reserve_.piece;
+}
+
+/// Under map_mutex_.
+std::uint64_t SegmentAllocator::largest_piece() const noexcept {
+  std::uint64_t piece = free_.largest_bytes();
+  for (const Arena& arena : arenas_)
+    piece = std::max(
+        piece, arena.end - arena.allocated_limit + free_.bytes_ending_at(arena.allocated_limit));
+  return piece;
+}
+
+Result<Extent> SegmentAllocator::allocate_below(std::uint64_t bytes, std::uint64_t end,
+                                                Persister& persister) {
+  FLUGS_CHECK(bytes != 0);
+  std::optional<Extent> extent;
+  std::uint64_t dirty_bytes = 0;
+  {
+    const std::scoped_lock lock(map_mutex_);
+    note_write(SharedWord::kSpace, &map_mutex_);
+    FLUGS_CHECK(has_finished_claims_);
+    if (bytes <= end) extent = free_.take_below(round_up(bytes, unit_bytes_), end);
+    if (extent) dirty_bytes = hand_out(*extent);
+  }
+  if (!extent)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{} bytes before offset {} wanted, and not free", bytes, end));
+  persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
+  return *extent;
 }
 
 /// Accounts for an extent just taken out of the free map, under map_mutex_. Returns how many bytes
@@ -201,6 +261,9 @@ SpaceReport SegmentAllocator::space() const {
   report.reserved_bytes = medium_.bytes();
   report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
   report.overhead_bytes = overhead_bytes_;
+  report.reserve_bytes = reserve_.bytes;
+  report.reserve_piece = reserve_.piece;
+  report.largest_piece = largest_piece();
   report.allocated_bytes = overhead_bytes_;
   for (const Arena& arena : arenas_) {
     report.allocated_bytes += arena.allocated_limit - arena.begin;

@@ -37,7 +37,10 @@ class SegmentAllocator final : public ExtentAllocator {
                    Origin origin);
   ~SegmentAllocator() override;
 
-  Result<Extent> allocate(std::uint64_t bytes, Persister& persister) override;
+  Result<Extent> allocate(std::uint64_t bytes, Persister& persister, Purpose purpose) override;
+  Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
+                                Persister& persister) override;
+  void keep_reserve(Reserve reserve) override;
   void release(Extent extent) override;
   Status claim(Extent extent, std::string_view owner) override;
   void finish_claims() override;
@@ -67,6 +70,9 @@ class SegmentAllocator final : public ExtentAllocator {
   Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause) const;
   Arena* arena_of(Extent extent) noexcept;
   std::uint64_t claimed_bytes() const noexcept;
+  Status at_largest(std::string_view why) const;
+  bool has_reserve() const noexcept;
+  std::uint64_t largest_piece() const noexcept;
   void touch(Extent extent);
   std::uint64_t hand_out(Extent extent);
   Status provide_for(std::uint64_t bytes);
@@ -98,6 +104,7 @@ class SegmentAllocator final : public ExtentAllocator {
   FreeMap free_;                // empty until claims are finished
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;
+  Reserve reserve_;
   bool has_finished_claims_;  // set under claim_lock_, too
   std::uint64_t grow_ahead_bytes_ = 0;
   bool has_grower_ = false;  // constant once other threads have the pool

@@ -57,11 +57,7 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
     }
   }
   if (target == nullptr) {
-    return Status(StatusCode::kOutOfSpace,
-                  fmt::format("the pool has reached its largest size, {} bytes "
-                              "(OpenOptions::max_bytes): enlarge it with Database::grow or 'flugs "
-                              "pool grow', or delete rows and merge, or drop a table",
-                              medium_.bytes()));
+    return at_largest("");
   }
   // With a thread that grows ahead, a writer that overtakes it waits for just a slice.
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;

@@ -54,10 +54,17 @@ class FaultyPool final : public pmem::Pool {
    public:
     Allocator(pmem::ExtentAllocator& allocator, AllocationFaults& faults)
         : allocator_(allocator), faults_(faults) {}
-    Result<pmem::Extent> allocate(std::uint64_t bytes, pmem::Persister& persister) override {
+    Result<pmem::Extent> allocate(std::uint64_t bytes, pmem::Persister& persister,
+                                  pmem::Purpose purpose) override {
       if (faults_.next_fails()) return Status(StatusCode::kOutOfSpace, "as the test wants it");
-      return allocator_.allocate(bytes, persister);
+      return allocator_.allocate(bytes, persister, purpose);
     }
+    Result<pmem::Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
+                                        pmem::Persister& persister) override {
+      if (faults_.next_fails()) return Status(StatusCode::kOutOfSpace, "as the test wants it");
+      return allocator_.allocate_below(bytes, end, persister);
+    }
+    void keep_reserve(pmem::Reserve reserve) override { allocator_.keep_reserve(reserve); }
     void release(pmem::Extent extent) override { allocator_.release(extent); }
     Status claim(pmem::Extent extent, std::string_view owner) override {
       return allocator_.claim(extent, owner);

@@ -95,6 +95,40 @@ TEST_CASE("kOutOfSpace gives the wanted and the free size", "[pmem][extent]") {
   check_balance(allocator);
 }
 
+TEST_CASE("a reserve is for reclaiming only, and stays in one piece", "[pmem][extent]") {
+  const PoolBuffer buffer(262144);
+  auto pool = Pool::create_in_memory(buffer.span(), small_options());
+  REQUIRE(pool.ok());
+  ExtentAllocator& allocator = (*pool)->allocator();
+  Persister persister((*pool)->medium());
+  allocator.keep_reserve({.bytes = 65536, .piece = 32768});
+  CHECK(allocator.space().reserve_bytes == 65536);
+  std::vector<Extent> taken;
+  Status refused;
+  while (refused.ok()) {
+    const Result<Extent> extent = allocator.allocate(1024, persister);
+    refused = extent.status();
+    if (extent.ok()) taken.push_back(*extent);
+  }
+  CHECK(refused.code() == StatusCode::kOutOfSpace);
+  CHECK(std::string(refused.message()).find("kept for deletions and merges") != std::string::npos);
+  CHECK(allocator.space().left_bytes() < 1024);
+  check_balance(allocator);
+  // Half of what comes back may be taken again, but never the last large piece.
+  const Result<Extent> large = allocator.allocate(32768, persister, Purpose::kReclaim);
+  REQUIRE(large.ok());
+  for (std::size_t i = 0; i < taken.size(); i += 2) allocator.release(taken[i]);
+  CHECK(allocator.space().left_bytes() > 0);
+  CHECK(allocator.space().largest_piece >= 32768);  // what was left beside `large`
+  while (allocator.allocate(1024, persister).ok()) {
+  }
+  CHECK(allocator.space().largest_piece >= 32768);
+  allocator.release(*large);
+  CHECK(allocator.allocate(1024, persister).ok());
+  check_balance(allocator);
+  persister.fence("extent-zero/1");
+}
+
 TEST_CASE("claims are checked", "[pmem][extent]") {
   const PoolBuffer buffer(131072);
   Extent owned;

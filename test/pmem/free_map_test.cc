@@ -45,6 +45,20 @@ TEST_CASE("the smallest piece that fits is taken, of equal ones the lowest", "[p
   CHECK(map.free_bytes() == 0);
 }
 
+TEST_CASE("what is taken below an offset lies as far to the front as it can", "[pmem][free_map]") {
+  FreeMap map;
+  REQUIRE(map.add({1000, 500}));
+  REQUIRE(map.add({200, 50}));
+  REQUIRE(map.add({400, 100}));
+  CHECK_FALSE(map.take_below(60, 459));  // would end at 460
+  CHECK(map.take_below(60, 460)->offset == 400);
+  CHECK(map.take_below(60, 5000)->offset == 1000);
+  CHECK(map.take_below(50, 5000)->offset == 200);
+  CHECK_FALSE(map.take_below(41, 1000));
+  CHECK(map.take_below(40, 1000)->offset == 460);
+  CHECK(map.free_bytes() == 440);
+}
+
 TEST_CASE("the free map agrees with an array of flags", "[pmem][free_map][model]") {
   constexpr std::uint64_t kUnits = 512;
   FreeMap map;
