@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/check.h"
+#include "mvcc/intent_list.h"
 
 namespace flugs::mvcc {
 
@@ -75,14 +76,17 @@ Commit::Lock Commit::lock(VersionLayout& version, const Visibility& visibility) 
   }
 }
 
-Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint64_t intents) {
+Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint64_t words) {
   SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
-  const std::uint64_t needed = sizeof(IntentBlockLayout) + intents * sizeof(Intent);
+  const std::uint64_t needed = sizeof(IntentBlockLayout) + words * sizeof(Intent);
   const std::uint64_t old_bytes = slot.overflow_bytes_[half_index];
   if (needed <= old_bytes) return {};
   pmem::Persister& persister = *slot.persister_;
-  Result<pmem::Extent> extent =
-      slots_.pool_.allocator().allocate(std::max(needed, old_bytes * 2), persister);
+  const auto allocate = [&](std::uint64_t bytes) {
+    return slots_.pool_.allocator().allocate(bytes, persister, pmem::Purpose::kReclaim);
+  };
+  Result<pmem::Extent> extent = allocate(std::max(needed, old_bytes * 2));
+  if (!extent.ok()) extent = allocate(needed);
   if (!extent.ok()) return std::move(extent).status();
   auto* block = slots_.pool_.at(pmem::OffsetPtr<IntentBlockLayout>{extent->offset});
   block->magic = IntentBlockLayout::kMagic;
@@ -117,14 +121,14 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
     for (std::size_t i = 0; i < kInline; ++i)
       store_word(half.intents[i], i < writes.size() ? intent_of(i) : 0);
   } else {
-    const std::size_t rest = writes.size() - (kInline - 1);
-    if (Status s = enlarge_overflow(slot, half_index, rest); !s.ok()) return s;
+    const std::vector<Intent> rest = intents_of(std::span(writes).subspan(kInline - 1));
+    if (Status s = enlarge_overflow(slot, half_index, rest.size()); !s.ok()) return s;
     for (std::size_t i = 0; i + 1 < kInline; ++i) store_word(half.intents[i], intent_of(i));
-    store_word(half.intents[kInline - 1], rest);
+    store_word(half.intents[kInline - 1], rest.size());
     auto* more =
         slots_.pool_.at(pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
-    for (std::size_t i = 0; i < rest; ++i) more[i] = intent_of(kInline - 1 + i);
-    slot.persister_->flush(more, rest * sizeof(Intent), "commit/1");
+    std::copy(rest.begin(), rest.end(), more);
+    slot.persister_->flush(more, rest.size() * sizeof(Intent), "commit/1");
   }
   return {};
 }

@@ -11,17 +11,9 @@
 #include "mvcc/transaction_slots.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "mvcc/visibility.h"
+#include "mvcc/write.h"
 
 namespace flugs::mvcc {
-
-/// A row that a transaction inserted or deleted (an update does both).
-struct Write {
-  VersionLayout* version;
-  std::uint32_t table;
-  std::uint32_t row;
-  std::uint32_t row_bytes;  ///< to flush from `version` on; for a delete, the MVCC entry only
-  bool deletes;
-};
 
 /// The commit protocol and its counterpart, the abort.
 /// Source: SOFORT (DaMoN 2014), section 4.1 (Algorithms 1 to 3), for any number of rows.
@@ -62,7 +54,7 @@ class Commit {
  private:
   static void flush_stamps_left(Slot& slot) noexcept;
   Status store_intents(Slot& slot, const std::vector<Write>& writes);
-  Status enlarge_overflow(Slot& slot, std::uint32_t half, std::uint64_t intents);
+  Status enlarge_overflow(Slot& slot, std::uint32_t half, std::uint64_t words);
 
   TransactionSlots& slots_;
 };

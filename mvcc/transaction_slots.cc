@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/fork.h"
 #include "mvcc/commit.h"
+#include "mvcc/intent_list.h"
 
 namespace flugs::mvcc {
 
@@ -29,10 +30,6 @@ std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept {
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
 std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept {
   return XXH3_64bits(&block, 16);
-}
-
-std::uint64_t check_of_record(std::uint32_t slot, const SlotHalfLayout& half) noexcept {
-  return Commit::check_of(slot, half.commit_generation, half.commit_timestamp);
 }
 
 std::atomic<std::uint64_t> next_slots_id{1};
@@ -315,7 +312,7 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
     completed = true;
   };
   for (const Intent intent : half.intents) visit(intent);
-  for (const Intent intent : overflow_of(half, block_bytes)) visit(intent);
+  for_each_intent(overflow_of(half, block_bytes), visit);
   counts.completed += completed ? 1 : 0;
   counts.undone += undone ? 1 : 0;
 }
@@ -378,38 +375,6 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   return {};
 }
 
-void TransactionSlots::audit(FunctionRef<void(bool damaged, const std::string& words)> visit) {
-  for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
-    for (std::uint32_t index = 0; index < 2; ++index) {
-      const SlotHalfLayout& half = slot_layout(slot).half[index];
-      const std::string where =
-          fmt::format("{}: slot {}, half {} at offset {}", pool_.path(), slot, index,
-                      reinterpret_cast<const std::byte*>(&half) - pool_.base());
-      const bool is_used =
-          (half.commit_generation | half.commit_timestamp | half.commit_check) != 0;
-      if (is_used && !Commit::is_committed(slot, half)) {
-        visit(false,
-              fmt::format("{}: commit record of generation {}, time-stamp {}: check expected "
-                          "{:016x}, found {:016x}: torn by a crash, or damaged",
-                          where, half.commit_generation, half.commit_timestamp,
-                          check_of_record(slot, half), half.commit_check));
-      } else if (is_used && (half.commit_generation >= generation_limit(slot) ||
-                             (half.commit_generation & 1) != index)) {
-        visit(true, fmt::format("{}: committed generation expected below {} and of this half, "
-                                "found {}",
-                                where, generation_limit(slot), half.commit_generation));
-      }
-      const std::uint64_t last = half.intents[SlotHalfLayout::kInlineIntents - 1];
-      const std::uint64_t block = overflow_bytes_[slot * 2 + index];
-      const std::uint64_t capacity =
-          block < sizeof(IntentBlockLayout) ? 0 : (block - sizeof(IntentBlockLayout)) / 8;
-      if (!is_intent(last) && last > capacity)
-        visit(true, fmt::format("{}: intents in its block expected at most {}, found {}", where,
-                                capacity, last));
-    }
-  }
-}
-
 bool TransactionSlots::pin_free(std::uint32_t index) noexcept {
   std::atomic<SlotClaim*>& owner = mirrors_[index].owner;
   SlotClaim* nobody = nullptr;
@@ -434,6 +399,19 @@ bool TransactionSlots::pin_idle(std::uint32_t index) noexcept {
   return false;
 }
 
+// Its persister is made with its first transaction.
+Slot& TransactionSlots::pinned(std::uint32_t index) noexcept {
+  Slot& slot = slots_[index];
+  if (slot.persister_ == nullptr)
+    slot.persister_ = std::make_unique<pmem::Persister>(pool_.medium());
+  slot.claim_ = nullptr;
+  return slot;
+}
+
+Slot* TransactionSlots::acquire_idle(std::uint32_t index) noexcept {
+  return pin_idle(index) ? &pinned(index) : nullptr;
+}
+
 // Pins a slot, or, if `home_of` is given, makes it that thread's home with a transaction in it.
 Slot* TransactionSlots::take_any(std::uint32_t first, SlotClaim* home_of) noexcept {
   std::uint32_t tried = 0;
@@ -442,11 +420,9 @@ Slot* TransactionSlots::take_any(std::uint32_t first, SlotClaim* home_of) noexce
   if (tried == slot_count_)
     for (tried = 0; tried < slot_count_ && !pin_idle(at(tried));) ++tried;
   if (tried == slot_count_) return nullptr;
-  Slot& slot = slots_[at(tried)];
-  if (slot.persister_ == nullptr)
-    slot.persister_ = std::make_unique<pmem::Persister>(pool_.medium());
-  slot.claim_ = home_of;
+  Slot& slot = pinned(at(tried));
   if (home_of != nullptr) {
+    slot.claim_ = home_of;
     home_of->home_slots_id = id_;
     home_of->home_index = slot.index_;
     home_of->in_use.store(name_of(slot.index_), std::memory_order_relaxed);

@@ -109,6 +109,9 @@ class TransactionSlots {
   /// without a locked instruction, which would wait for the flushes of its former transaction.
   Slot* acquire() noexcept;
   void release(Slot& slot) noexcept;
+  /// Takes this very slot, for work on what its transactions left behind; null: a transaction has
+  /// it. Its thread takes another one meanwhile.
+  Slot* acquire_idle(std::uint32_t index) noexcept;
 
   /// Takes the snapshot of a new transaction and registers it.
   std::uint64_t begin_snapshot(Slot& slot) noexcept {
@@ -227,6 +230,7 @@ class TransactionSlots {
   std::uint64_t name_of(std::uint32_t index) const noexcept { return (id_ << 16) | (index + 1); }
   static_assert(kSlotsMax < (1u << 16));
   Slot* take_any(std::uint32_t first, SlotClaim* home_of) noexcept;
+  Slot& pinned(std::uint32_t index) noexcept;
   bool pin_free(std::uint32_t index) noexcept;
   bool pin_idle(std::uint32_t index) noexcept;
 

@@ -9,26 +9,31 @@
 namespace flugs::mvcc {
 
 /// One written row, in one word so that it cannot be torn: bit 63 set, bit 62 deleted (else
-/// inserted), table (30 bits), row (32 bits). 0 is no entry. An intent is only a hint: recovery
-/// touches a row only if its stamp is the very tag of the committed transaction.
+/// inserted), bit 61 clear, table (29 bits), row (32 bits). 0 is no entry. In a block, bit 61 says
+/// that the next word is a mask: bit i stands for row + i, and the row is a multiple of 64. An
+/// intent is only a hint: recovery touches a row only if its stamp is the very tag of the committed
+/// transaction.
 using Intent = std::uint64_t;
 
 constexpr Intent make_intent(bool deletes, std::uint32_t table, std::uint32_t row) noexcept {
-  FLUGS_DCHECK(table <= 0x3FFFFFFFu);
-  return (Intent{1} << 63) | (Intent{deletes} << 62) | (Intent{table & 0x3FFFFFFFu} << 32) | row;
+  FLUGS_DCHECK(table <= 0x1FFFFFFFu);
+  return (Intent{1} << 63) | (Intent{deletes} << 62) | (Intent{table & 0x1FFFFFFFu} << 32) | row;
 }
 constexpr bool is_intent(Intent intent) noexcept { return (intent >> 63) != 0; }
 constexpr bool intent_deletes(Intent intent) noexcept { return ((intent >> 62) & 1) != 0; }
 constexpr std::uint32_t intent_table(Intent intent) noexcept {
-  return static_cast<std::uint32_t>(intent >> 32) & 0x3FFFFFFFu;
+  return static_cast<std::uint32_t>(intent >> 32) & 0x1FFFFFFFu;
 }
 constexpr std::uint32_t intent_row(Intent intent) noexcept {
   return static_cast<std::uint32_t>(intent);
 }
+constexpr bool has_mask(Intent intent) noexcept { return ((intent >> 61) & 1) != 0; }
+constexpr Intent with_mask(Intent intent) noexcept { return intent | (Intent{1} << 61); }
+constexpr Intent without_mask(Intent intent) noexcept { return intent & ~(Intent{1} << 61); }
 static_assert(is_intent(make_intent(false, 0, 0)) && !intent_deletes(make_intent(false, 0, 0)));
-static_assert(intent_deletes(make_intent(true, 0x3FFFFFFF, 0xFFFFFFFF)));
-static_assert(intent_table(make_intent(true, 0x3FFFFFFF, 0)) == 0x3FFFFFFF);
-static_assert(intent_row(make_intent(true, 0x3FFFFFFF, 0xFFFFFFFF)) == 0xFFFFFFFF);
+static_assert(intent_deletes(make_intent(true, 0x1FFFFFFF, 0xFFFFFFFF)));
+static_assert(intent_table(make_intent(true, 0x1FFFFFFF, 0)) == 0x1FFFFFFF);
+static_assert(intent_row(make_intent(true, 0x1FFFFFFF, 0xFFFFFFFF)) == 0xFFFFFFFF);
 
 /// In the pool: all that one transaction needs to commit, in one line. It is committed if and only
 /// if `commit_check` fits generation and time-stamp.
@@ -38,7 +43,7 @@ struct SlotHalfLayout {
   std::uint64_t commit_timestamp;
   std::uint64_t commit_check;
   std::uint64_t overflow;  ///< offset of an IntentBlockLayout, 0: none yet
-  /// Or three intents, and in the last word, with bit 63 clear, the number of intents in the block.
+  /// Or three intents, and in the last word, with bit 63 clear, the number of words in the block.
   Intent intents[kInlineIntents];
 };
 static_assert(sizeof(SlotHalfLayout) == 64);

@@ -233,7 +233,7 @@ class Pools(unittest.TestCase):
                 user.terminate()
         self.assertFalse(found["opened"])
         self.assertTrue(found["open_for_writing"])
-        self.assertEqual(found["format_version"], 7)
+        self.assertEqual(found["format_version"], 8)
         self.assertGreater(found["pool_bytes"], 0)
         self.assertIsNone(found["tables"])
 

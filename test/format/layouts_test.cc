@@ -234,7 +234,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 7);
+  CHECK(pmem::kFormatVersion == 8);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {
@@ -249,14 +249,17 @@ TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") 
   CHECK(mvcc::kTimestampMax == 0x7FFFFFFFFFFFFFFFu);
 }
 
-TEST_CASE("an intent is two flags, 30 bits of table, 32 of row", "[format]") {
+TEST_CASE("an intent is three flags, 29 bits of table, 32 of row", "[format]") {
   CHECK(mvcc::make_intent(false, 1, 2) == 0x8000000100000002u);
-  CHECK(mvcc::make_intent(true, 0x3FFFFFFF, 0xFFFFFFFE) == 0xFFFFFFFFFFFFFFFEu);
-  const mvcc::Intent intent = mvcc::make_intent(true, 0x2ABCDEF0, 0x12345678);
-  CHECK(intent == 0xEABCDEF012345678u);
+  CHECK(mvcc::make_intent(true, 0x1FFFFFFF, 0xFFFFFFFE) == 0xDFFFFFFFFFFFFFFEu);
+  const mvcc::Intent intent = mvcc::make_intent(true, 0x0ABCDEF0, 0x12345678);
+  CHECK(intent == 0xCABCDEF012345678u);
+  CHECK_FALSE(mvcc::has_mask(intent));
+  CHECK(mvcc::with_mask(intent) == 0xEABCDEF012345678u);
+  CHECK(mvcc::without_mask(mvcc::with_mask(intent)) == intent);
   CHECK(mvcc::is_intent(intent));
   CHECK(mvcc::intent_deletes(intent));
-  CHECK(mvcc::intent_table(intent) == 0x2ABCDEF0);
+  CHECK(mvcc::intent_table(intent) == 0x0ABCDEF0);
   CHECK(mvcc::intent_row(intent) == 0x12345678);
   CHECK_FALSE(mvcc::is_intent(262150));  // a number of intents in the block
 }
