@@ -103,8 +103,15 @@ Status StringHeap::grow(std::uint64_t text_bytes, pmem::Persister& persister) {
       return {};
     }
   }
-  std::uint64_t bytes = std::clamp(current_bytes_ * 2, kFirstChunkBytes, kChunkBytesMax);
-  if (Status s = add_chunk(std::max(bytes, text_bytes + kHeader), persister); !s.ok()) return s;
+  const std::uint64_t least = std::max(kFirstChunkBytes, text_bytes + kHeader);
+  std::uint64_t bytes = std::max(std::min(current_bytes_ * 2, kChunkBytesMax), least);
+  Status added = add_chunk(bytes, persister);
+  // A pool that is nearly full may have a smaller piece.
+  while (added.code() == StatusCode::kOutOfSpace && bytes > least) {
+    bytes = std::max(bytes / 2, least);
+    added = add_chunk(bytes, persister);
+  }
+  if (!added.ok()) return added;
   begin_chunk(chunks_.count() - 1);
   return {};
 }

@@ -142,8 +142,10 @@ Status Catalog::make_tables(std::vector<TableSchema>&& schemas, std::vector<NewT
   for (TableSchema& schema : schemas) {
     for (ForeignKeySchema& foreign : schema.foreign_keys)
       if (Status s = resolve(schema, TableId(next_table_id_), foreign, made); !s.ok()) return s;
+    // In a small pool a chunk is no large part of it: a merge must find room for another one.
+    const std::uint64_t segment_bytes = std::min(segment_bytes_, pool_.medium().bytes() / 4);
     Result<pmem::Extent> extent =
-        make_table_layout(pool_, schema, next_table_id_, index_place(), segment_bytes_, persister);
+        make_table_layout(pool_, schema, next_table_id_, index_place(), segment_bytes, persister);
     if (!extent.ok()) return std::move(extent).status();
     ++next_table_id_;
     auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{extent->offset});

@@ -106,7 +106,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   const std::size_t given_back =
       rows.has_given_back() ? rows.end_giving_back(slots_.latest_snapshot()) : 0;
   FLUGS_DCHECK(!rows.has_given_back());
-  if (rows.take_wants_rows()) rows_wanted_.fetch_add(1);
+  if (rows.take_wants_rows()) want_rows();
   const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (rows.empty()) return false;
   if (rows.is_news(rows_wanted)) {

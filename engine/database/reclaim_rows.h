@@ -23,9 +23,13 @@ class RowReclaimer final {
   /// for the oldest snapshot again, which it does once in some thousand transactions of a slot.
   bool reclaim(TransactionContext& context);
 
- private:
+  /// Each transaction does the following at its end, once.
+  void want_rows() noexcept { rows_wanted_.fetch_add(1); }
+  /// Makes all dead rows of the slot usable that no snapshot holds, whatever that costs. No
+  /// transaction is in the slot.
   void reclaim_all(TransactionContext& context);
 
+ private:
   mvcc::TransactionSlots& slots_;
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
 };

@@ -115,6 +115,18 @@ bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
   return context.ending.ended_by() != EndedBy::kMerge || context.ending.is_undone();
 }
 
+void TransactionManager::reclaim_dead_rows() noexcept {
+  reclaimer_.want_rows();
+  for (std::uint32_t index = 0; index < contexts_.size(); ++index) {
+    mvcc::Slot* const slot = slots_.acquire_idle(index);
+    if (slot == nullptr) continue;
+    TransactionContext& context = *contexts_[index];
+    context.slot = slot;
+    if (!context.dead_rows.empty()) reclaimer_.reclaim_all(context);
+    slots_.release(*slot);
+  }
+}
+
 // Every call of a transaction checks whether attention is wanted. From now on it always is, with
 // kFork as the reason. Other threads do not exist in the child, and the locks that they held stay
 // locked.

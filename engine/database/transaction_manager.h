@@ -85,6 +85,9 @@ class TransactionManager final {
   Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
   /// Fills in the statistics of transactions.
   void report(Statistics& statistics) const;
+  /// Takes all dead rows out of the key indexes that no snapshot sees: a merge can drop them then.
+  /// Slots with a transaction do it when that ends.
+  void reclaim_dead_rows() noexcept;
   /// In a forked child: none of them can be used any more.
   void end_in_child() noexcept;
   static constexpr std::chrono::milliseconds kPatience{1000};

@@ -235,11 +235,19 @@ Status ChunkMerge::build() {
   const columns::MainRecords records = plan_records(builders);
   const bool has_records = is_read_by_row(records);
   if (has_records) bytes += records.bytes(counts_.rows);
-  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+  Result<pmem::Extent> extent = allocate(bytes);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
   write_group(builders, has_records ? &records : nullptr);
   return {};
+}
+
+// A group that is larger than what it replaces must leave the reserve alone.
+Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
+  if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
+  const bool frees = bytes <= counts_.bytes_before;
+  return pool_.allocator().allocate(bytes, persister_,
+                                    frees ? pmem::Purpose::kReclaim : pmem::Purpose::kNewData);
 }
 
 // Single rows are read by key; those of a narrow table are read from the columns.
@@ -339,7 +347,8 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
     const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, row_count_ - first);
     const std::uint64_t bytes =
         std::uint64_t{std::min(row_count_, RowGroupLayout::kBlockRows)} * sizeof version;
-    Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+    Result<pmem::Extent> extent =
+        pool_.allocator().allocate(bytes, persister_, pmem::Purpose::kReclaim);
     if (!extent.ok()) return std::move(extent).status();
     blocks_.push_back(*extent);
     auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});

@@ -36,6 +36,8 @@ class ChunkMerge {
 
   ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, TableData& table, std::size_t chunk,
              const UnusedRows& unused);
+  /// The group must lie before this offset of the pool, as far to the front as there is space.
+  void place_before(std::uint64_t offset) noexcept { before_ = offset; }
 
   /// Fails with kBusy (for `patience`, some transaction held a row of the chunk), kOutOfSpace; then
   /// nothing has changed.
@@ -62,6 +64,7 @@ class ChunkMerge {
   Status gather(std::size_t index, columns::Column& column, ColumnData& data);
   Status gather_texts(std::size_t index, columns::Column& column, ColumnData& data);
   Status build();
+  Result<pmem::Extent> allocate(std::uint64_t bytes);
   bool is_read_by_row(const columns::MainRecords& records) const noexcept;
   void write_group(std::span<const columns::MainColumnBuilder> builders,
                    const columns::MainRecords* records);
@@ -85,6 +88,7 @@ class ChunkMerge {
   mvcc::Visibility now_;
   std::uint64_t oldest_;  // the oldest snapshot
   bool is_empty_ = false;
+  std::uint64_t before_ = 0;  // 0: anywhere
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
   pmem::Extent extent_{};

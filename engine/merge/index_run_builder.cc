@@ -202,7 +202,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   gather(chunks);
   if (stops_()) return {};
   const pmem::SpaceReport space = pool_.allocator().space();
-  if (bytes_gathered() > space.reserved_bytes - space.used_bytes - space.overhead_bytes)
+  if (bytes_gathered() > space.left_bytes())
     return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
   sort();
   std::uint64_t rows = 0;

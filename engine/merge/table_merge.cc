@@ -105,54 +105,50 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
   return plan;
 }
 
+// What is little in a large pool is much in a small one.
+std::uint64_t TableMerge::waste_bytes() const noexcept {
+  constexpr std::uint64_t kShare = 64;
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  const std::uint64_t bytes = options_.waste_bytes;
+  return bytes == kNever ? bytes : std::min(bytes, pool_.medium().bytes() / kShare);
+}
+
 // A chunk without rows is merged for the cells of a former edition that owns at least this many
 // bytes; in a merge of everything, however few.
 std::uint64_t TableMerge::former_bytes() const noexcept {
-  return options_.scope == MergeScope::kEverything ? 0 : options_.waste_bytes;
+  return options_.scope == MergeScope::kEverything ? 0 : waste_bytes();
 }
 
-// Columns that own much that no row needs, if there is space for a second copy of their texts and
-// for what the merge writes: otherwise the merge would end half-way and leave the pool full.
-// Without `all`, only columns that have grown since the last check, or have the space now.
+// Columns that own much that no row needs, if there is space for a second copy of their texts:
+// otherwise the merge would end half-way and leave the pool full. What the merge writes for a chunk
+// finds its place when the chunk before has been given back (merge_in_little_room). Without `all`,
+// only columns that have grown since the last check, or have the space now.
 std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   FLUGS_DCHECK(std::ranges::is_sorted(candidates_, {}, &Candidate::chunk));
   const auto is_merged = [&](std::size_t chunk) {
     return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
   };
   const pmem::SpaceReport space = pool_.allocator().space();
-  const std::uint64_t free = space.reserved_bytes - space.overhead_bytes - space.used_bytes;
+  const std::uint64_t free = space.left_bytes();
   std::uint64_t copied = 0;
-  bool has_texts = false;
   std::vector<std::size_t> wasteful;
   for (std::size_t i = 0; i < table_.columns().size(); ++i) {
     if (table_.columns()[i]->is_dropped()) continue;
     const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
-    if (bytes == 0 || bytes < options_.waste_bytes) continue;
+    if (bytes == 0 || bytes < waste_bytes()) continue;
     if (!table_.reclaim_checks().take(i, bytes, free) && !all) continue;
     const std::uint64_t needed = table_.column_reclaim().bytes_needed(i, slots_, is_merged);
     if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
     const std::uint64_t copies = table_.column_reclaim().bytes_copied(i, slots_);
-    const bool with_texts = has_texts || table_.columns()[i]->is_text();
-    const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
+    const std::uint64_t wanted = with_reserve(copied + copies);
     if (wanted > free) {
       table_.reclaim_checks().note_no_room(i, wanted);
       continue;
     }
     copied += copies;
-    has_texts = with_texts;
     wasteful.push_back(i);
   }
   return wasteful;
-}
-
-// Bytes, at most, of the chunks and groups that are written again when a column of numbers is
-// rewritten, or (`all_groups`) one of texts. The old ones stay until the end.
-std::uint64_t TableMerge::bytes_rewritten(bool all_groups) const noexcept {
-  if (all_groups) return rows_.chunk_bytes();
-  std::uint64_t bytes = rows_.delta_bytes();
-  for (const Candidate& candidate : candidates_)
-    if (candidate.origin == Origin::kGroup) bytes += rows_.bytes_of_chunk(candidate.chunk);
-  return bytes;
 }
 
 // The present data of these columns becomes that of a former edition, which goes when no row needs
@@ -287,16 +283,19 @@ Status TableMerge::run() noexcept {
     merged = merge_all();
   }
   if (merged.ok()) merged = index_groups();
-  if (candidates_.empty() && report_.index_rows == 0 && report_.columns_renewed == 0) return merged;
-  const auto released = std::chrono::steady_clock::now();
-  const std::uint64_t ended = slots_.advance();
-  table_.note_readers_of_replaced(ended);
-  if (wait_for_transactions(ended)) {
-    release();
-  } else {
-    report_.releases_later = true;
+  if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0) {
+    const auto released = std::chrono::steady_clock::now();
+    const std::uint64_t ended = slots_.advance();
+    table_.note_readers_of_replaced(ended);
+    if (wait_for_transactions(ended)) {
+      release();
+    } else {
+      report_.releases_later = true;
+    }
+    report_.wait_us += microseconds_since(released);
   }
-  report_.wait_us += microseconds_since(released);
+  if (merged.ok() && !report_.releases_later && options_.scope == MergeScope::kEverything)
+    merged = gather_free_space();
   report_.merge_us = microseconds_since(start);
   return merged;
 }
@@ -318,29 +317,106 @@ Status TableMerge::index_groups() {
   return indexed;
 }
 
+// Counts a chunk that was merged, or could not be. Under report_mutex_.
+void TableMerge::note_chunk(const Status& merged, Status& first_failure) {
+  if (merged.code() == StatusCode::kBusy) {
+    ++report_.chunks_busy;
+  } else if (!merged.ok()) {
+    if (first_failure.ok()) first_failure = merged;
+    stops_.store(true, std::memory_order_relaxed);
+  }
+  ++done_;
+  FLUGS_DCHECK(done_ <= candidates_.size());
+  if (options_.progress) options_.progress({"merge", done_, candidates_.size()});
+}
+
 Status TableMerge::merge_all() {
   const MergeRecord::Work work(table_.merge_record());
-  const auto total = static_cast<std::uint32_t>(candidates_.size());
   Status first_failure;
+  std::vector<const Candidate*> left;  // for lack of room; under report_mutex_
   const auto merge = [&](const Candidate& candidate) {
     if (stops_.load(std::memory_order_relaxed) || is_stopped()) return;
-    Status s = merge_one(candidate);
-    const std::lock_guard guard(report_mutex_);
-    if (s.code() == StatusCode::kBusy) {
-      ++report_.chunks_busy;
-    } else if (!s.ok()) {
-      if (first_failure.ok()) first_failure = std::move(s);
-      stops_.store(true, std::memory_order_relaxed);
+    {
+      const std::lock_guard guard(report_mutex_);
+      if (!left.empty()) return left.push_back(&candidate);
     }
-    ++done_;
-    FLUGS_DCHECK(done_ <= total);
-    if (options_.progress) options_.progress({"merge", done_, total});
+    const Status s = merge_one(candidate);
+    const std::lock_guard guard(report_mutex_);
+    if (s.code() == StatusCode::kOutOfSpace) return left.push_back(&candidate);
+    note_chunk(s, first_failure);
   };
   table_.merge_record().set_moving(true);
   crew_.for_each(threads(), candidates_.size(), [&](std::size_t i) { merge(candidates_[i]); });
+  if (first_failure.ok()) first_failure = merge_in_little_room(std::move(left));
   table_.merge_record().set_moving(false);
-  if (first_failure.ok() && done_ < total && options_.stop.stop_requested()) return too_old();
+  if (first_failure.ok() && done_ < candidates_.size() && options_.stop.stop_requested())
+    return too_old();
   return first_failure;
+}
+
+// The pool is nearly full: gives back what a chunk has freed before it merges the next one. A chunk
+// whose group would take more than the pool has stays as it is; the next merge tries again.
+Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
+  for (std::size_t before = left.size() + 1; !left.empty() && left.size() < before;) {
+    before = left.size();
+    std::vector<const Candidate*> still_left;
+    for (const Candidate* candidate : left) {
+      if (is_stopped()) return too_old();
+      if (table_.has_replaced()) {
+        if (!wait_for_transactions(slots_.advance())) return too_old();
+        release();
+      }
+      const Status s = merge_one(*candidate);
+      if (s.code() == StatusCode::kOutOfSpace) {
+        still_left.push_back(candidate);
+        continue;
+      }
+      Status failure;
+      const std::lock_guard guard(report_mutex_);
+      note_chunk(s, failure);
+      if (!failure.ok()) return failure;
+    }
+    left = std::move(still_left);
+  }
+  report_.chunks_left = static_cast<std::uint32_t>(left.size());
+  return {};
+}
+
+// Whether what is free lies in pieces so small that a chunk of rows may find none.
+bool TableMerge::is_fragmented() const {
+  constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
+  const pmem::SpaceReport space = pool_.allocator().space();
+  return space.largest_piece <
+         std::min(space.reserve_piece * kPiecesWanted, space.reserve_bytes + space.left_bytes());
+}
+
+// Moves groups to the front of the pool, those at its end first, until what is free lies together.
+Status TableMerge::gather_free_space() {
+  const MergeRecord::Work work(table_.merge_record());
+  std::vector<std::size_t> groups;
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk)
+    if (const RowGroup* group = rows_.group(chunk); group != nullptr && group->stored_rows() != 0)
+      groups.push_back(chunk);
+  std::sort(groups.begin(), groups.end(), [&](std::size_t left, std::size_t right) {
+    return rows_.offset_of_chunk(left) > rows_.offset_of_chunk(right);
+  });
+  for (const std::size_t chunk : groups) {
+    if (!is_fragmented()) return {};
+    if (is_stopped()) return too_old();
+    rows_.freeze(chunk);
+    const ChunkMerge::UnusedRows unused = ChunkMerge::find_unused(slots_, rows_, chunk);
+    if (!wait_for_transactions(slots_.advance())) return too_old();
+    ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
+    merge.place_before(rows_.offset_of_chunk(chunk));
+    const Status moved = merge.run(patience_);
+    if (moved.code() == StatusCode::kOutOfSpace || moved.code() == StatusCode::kBusy) continue;
+    if (!moved.ok()) return moved;
+    if (merge.is_empty()) table_.runs().keep_emptied(chunk);
+    ++report_.groups_moved;
+    if (!wait_for_transactions(slots_.advance())) return too_old();
+    release();
+  }
+  return {};
 }
 
 Status TableMerge::merge_one(const Candidate& candidate) {

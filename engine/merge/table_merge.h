@@ -65,8 +65,8 @@ class TableMerge {
   bool is_worth_it(const RowGroup& group) const;
   bool is_worth_it(std::size_t chunk) const;
   std::uint64_t former_bytes() const noexcept;
+  std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
-  std::uint64_t bytes_rewritten(bool all_groups) const noexcept;
   Status renew_columns();
   void release();
   void freeze_candidates();
@@ -74,6 +74,10 @@ class TableMerge {
   Status index_groups();
   std::uint32_t threads() const noexcept;
   Status merge_one(const Candidate& candidate);
+  void note_chunk(const Status& merged, Status& first_failure);
+  Status merge_in_little_room(std::vector<const Candidate*> left);
+  bool is_fragmented() const;
+  Status gather_free_space();
   bool is_stopped() const noexcept;
   bool wait_for_transactions(std::uint64_t since);
   bool wait_patiently(std::uint64_t since) const;

@@ -30,7 +30,8 @@ struct MergeOptions {
   /// `waste_bytes`, and at least `waste_percent` (1 to 100) of all. Then new rows hold its values
   /// directly. The merge moves all rows that do not yet, in every chunk, rewrites groups with long
   /// texts of the column, and gives the space back. A column does not begin anew if the pool has no
-  /// room for both forms, or if rows could get too large. The greatest number of bytes: never.
+  /// room for a second copy of its texts, or if rows could get too large. In a pool of less than
+  /// 1 GiB a 64th of its size counts instead, if that is less. The greatest number of bytes: never.
   std::uint64_t waste_bytes = std::uint64_t{16} << 20;
   std::uint32_t waste_percent = 50;
   /// Threads that merge, including the calling one, at most 1024; 0: one per processor. If the
@@ -57,7 +58,11 @@ struct MergeReport {
   std::uint32_t groups_merged = 0;  ///< merged again, without dead rows
   /// Chunks without a row since an earlier merge: their row ids are used again.
   std::uint32_t chunks_emptied = 0;
-  std::uint32_t chunks_busy = 0;      ///< left unmerged: a transaction held rows in them
+  std::uint32_t chunks_busy = 0;  ///< left unmerged: a transaction held rows in them
+  /// Left unmerged: the pool has no room for what they would become. They take no new rows until a
+  /// later merge finds the room.
+  std::uint32_t chunks_left = 0;
+  std::uint32_t groups_moved = 0;     ///< in a nearly full pool, so that free space lies together
   std::uint64_t rows = 0;             ///< in the new groups
   std::uint64_t codes = 0;            ///< rows times columns
   std::uint64_t rows_dropped = 0;     ///< dead, unused or never committed

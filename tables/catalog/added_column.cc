@@ -126,7 +126,8 @@ Status NewColumn::make(std::uint32_t table_id, const std::string& table, std::si
   FLUGS_CHECK(schema.encoding != Encoding::kAuto);
   pmem::Persister persister(pool_.medium());
   const bool hinted = has_hints && schema.encoding == Encoding::kDictionary;
-  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes_of(hinted), persister);
+  Result<pmem::Extent> extent =
+      pool_.allocator().allocate(bytes_of(hinted), persister, pmem::Purpose::kReclaim);
   if (!extent.ok()) {
     persister.fence("add_column/2");  // no flush may stay behind unfenced
     return std::move(extent).status();

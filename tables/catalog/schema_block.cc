@@ -135,7 +135,8 @@ Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id
   const std::span changes(stored.changed_columns);
   const std::uint64_t bytes =
       sizeof(SchemaBlockLayout) + offsets.size_bytes() + changes.size_bytes() + schema.size();
-  Result<pmem::Extent> extent = pool.allocator().allocate(bytes, persister);
+  Result<pmem::Extent> extent =
+      pool.allocator().allocate(bytes, persister, pmem::Purpose::kReclaim);
   if (!extent.ok()) return extent;
   auto& block = *pool.at(pmem::OffsetPtr<SchemaBlockLayout>{extent->offset});
   block.magic = SchemaBlockLayout::kMagic;

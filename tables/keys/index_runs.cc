@@ -186,8 +186,8 @@ Status IndexRuns::replace_list(std::vector<Member> members, pmem::Persister& per
   if (!members.empty()) {
     std::size_t words = 0;
     for (const Member& member : members) words = std::max(words, member.covered.words().size());
-    Result<pmem::Extent> extent =
-        pool_.allocator().allocate(list_bytes(members.size(), words), persister);
+    Result<pmem::Extent> extent = pool_.allocator().allocate(list_bytes(members.size(), words),
+                                                             persister, pmem::Purpose::kReclaim);
     if (!extent.ok()) {
       persister.fence("index_run/2");  // no flush may stay behind unfenced
       return std::move(extent).status();

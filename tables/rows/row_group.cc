@@ -233,7 +233,8 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
 }
 
 Result<std::uint64_t> RowGroup::make_block(std::uint32_t block, pmem::Persister& persister) const {
-  Result<pmem::Extent> extent = pool_.allocator().allocate(block_bytes(), persister);
+  Result<pmem::Extent> extent =
+      pool_.allocator().allocate(block_bytes(), persister, pmem::Purpose::kReclaim);
   if (!extent.ok()) return std::move(extent).status();
   auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
   const std::uint32_t first = block * RowGroupLayout::kBlockRows;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "pmem/space/warm_list.h"
+#include "tables/rows/space_reserve.h"
 
 namespace flugs::engine {
 
@@ -212,6 +213,7 @@ Status RowStore::load() {
   Status status = chunk_list_.load(
       [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset); });
   find_tail();
+  if (status.ok()) keep_reserve();
   // Check the chunk with the last row, and those behind it: rows will be granted there.
   const std::uint32_t end = rows_end();
   for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
@@ -309,7 +311,18 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   }
   put_chunk(index, extent->offset, layouts_.shared(layout));
   chunks_in_dram_[index].set_checked();
+  pool_.allocator().keep_reserve(reserve_for(pool_.medium().bytes(), extent->bytes));
   return {};
+}
+
+// Later chunks are as large as the ones before them, or larger. A merge makes groups of chunks.
+void RowStore::keep_reserve() const {
+  std::uint64_t largest = 0;
+  for (std::size_t chunk = chunk_count(); chunk > 0 && largest == 0; --chunk)
+    if (const columns::RowLayout* layout = chunks_in_dram_[chunk - 1].layout_now();
+        layout != nullptr)
+      largest = headers_.chunk_bytes(chunk - 1, *layout);
+  pool_.allocator().keep_reserve(reserve_for(pool_.medium().bytes(), largest));
 }
 
 // Called with tail_mutex_ held. The rest of the chunk that is being filled stays unused. Chunks

@@ -235,6 +235,10 @@ class RowStore final {
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   /// Bytes of one chunk or group in the pool, with MVCC entries.
   std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
+  /// Where the chunk, or its group, lies in the pool. While the table is merged.
+  std::uint64_t offset_of_chunk(std::size_t chunk) const noexcept {
+    return chunk_list_.offset(chunk);
+  }
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   /// Bytes of the chunks that are not groups.
   std::uint64_t delta_bytes() const noexcept {
@@ -346,6 +350,7 @@ class RowStore final {
   bool is_of_former(std::size_t chunk) const noexcept;
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
   void put_group(std::size_t index, std::unique_ptr<RowGroup> group);
+  void keep_reserve() const;
   Status add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                    pmem::Persister& persister);
   Status widen(std::span<const std::uint8_t> bits, pmem::Persister& persister);

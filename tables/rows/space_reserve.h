@@ -1,0 +1,19 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "pmem/space/extent_allocator.h"
+
+namespace flugs::engine {
+
+/// What a pool of this size keeps free for deletions and merges, if its largest chunk of rows has
+/// `chunk_bytes`. A merge writes the rows of a chunk once more, and perhaps records beside them;
+/// the chunk is given back before the next one is merged. The 64th part of the pool is for what
+/// deleting every row of it needs: intents (mvcc/intent_list.h), and stamps of rows in main.
+constexpr pmem::Reserve reserve_for(std::uint64_t pool_bytes, std::uint64_t chunk_bytes) noexcept {
+  const std::uint64_t piece = std::min(2 * chunk_bytes, pool_bytes / 8);
+  return {.bytes = piece + pool_bytes / 64, .piece = piece};
+}
+
+}  // namespace flugs::engine

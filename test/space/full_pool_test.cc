@@ -1,0 +1,38 @@
+// A full pool is no dead end. FLUGS_CASES is the number of drawn cases, FLUGS_SEED the first seed.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "test/space/full_pool_case.h"
+
+namespace flugs::test {
+namespace {
+
+std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
+  const char* given = std::getenv(name);
+  return given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
+}
+
+void run_cases(FullPoolCase::Columns columns) {
+  const std::uint64_t seed = number_of("FLUGS_SEED", 1);
+  const std::uint64_t cases = number_of("FLUGS_CASES", 12);
+  for (std::uint64_t i = 0; i < cases; ++i) {
+    FullPoolCase one(seed + i, columns);
+    const Status held = one.run();
+    INFO(one.words());
+    INFO(held.to_string());
+    CHECK(held.ok());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a pool that was full of numbers takes the same rows again", "[space]") {
+  run_cases(FullPoolCase::Columns::kNumbers);
+}
+
+TEST_CASE("rows of a full pool can be deleted and merged, whatever they are", "[space]") {
+  run_cases(FullPoolCase::Columns::kAny);
+}
+
+}  // namespace flugs::test
