@@ -24,6 +24,7 @@ struct TatpRunOptions {
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
   Isolation isolation = Isolation::kSnapshot;
+  bool prepares = false;  ///< users look rows up through Database::prepare
   std::uint64_t seed = 1;
   /// Transactions that a user knows of beyond the one it executes, as a server knows those that
   /// wait in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn

@@ -22,6 +22,21 @@ Result<TatpOutcome> not_found_or(Status status) {
 
 }  // namespace
 
+Status TatpClient::prepare() {
+  const std::pair<Prepared*, KeyId> all[] = {{&subscriber_, tables_.subscriber_by_id},
+                                             {&subscriber_by_number_, tables_.subscriber_by_number},
+                                             {&special_facility_, tables_.special_facility_key},
+                                             {&access_info_, tables_.access_info_key},
+                                             {&call_forwarding_, tables_.call_forwarding_key}};
+  for (const auto& [prepared, key] : all) {
+    Result<Prepared> made = database_.prepare(key);
+    if (!made.ok()) return std::move(made).status();
+    *prepared = *std::move(made);
+  }
+  is_prepared_ = true;
+  return {};
+}
+
 TatpOutcome TatpClient::run(const TatpRequest& request) {
   for (std::uint64_t attempts = 1;; ++attempts) {
     Result<TatpOutcome> outcome = attempt(request);
@@ -91,7 +106,8 @@ Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
 Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) {
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row = transaction->get(tables_.subscriber_by_id, {integer(request.s_id)});
+  const Result<Row> row =
+      get(*transaction, subscriber_, tables_.subscriber_by_id, {integer(request.s_id)});
   if (!row.ok()) return not_found_or(row.status());
   std::array<Value, TatpColumns::kSubscriberColumns> values;
   row.value().get_all(values);
@@ -103,7 +119,8 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> facility = transaction->get(tables_.special_facility_key, facility_key);
+  const Result<Row> facility =
+      get(*transaction, special_facility_, tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
   if (facility.value().get_unchecked<std::int32_t>(TatpColumns::kIsActive) != 1)
     return TatpOutcome::kNotFound;
@@ -126,7 +143,7 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
   const std::array<Value, 2> access_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row = transaction->get(tables_.access_info_key, access_key);
+  const Result<Row> row = get(*transaction, access_info_, tables_.access_info_key, access_key);
   if (!row.ok()) return not_found_or(row.status());
   static constexpr std::array<ColumnId, 4> kColumns = {
       TatpColumns::kAccessData1, TatpColumns::kAccessData2, TatpColumns::kAccessData3,
@@ -142,12 +159,14 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> subscriber = transaction->get(tables_.subscriber_by_id, {facility_key[0]});
+  const Result<Row> subscriber =
+      get(*transaction, subscriber_, tables_.subscriber_by_id, {facility_key[0]});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Result<RowId> changed = transaction->update(tables_.subscriber, subscriber.value().id(),
                                                     {{TatpColumns::kBit1, integer(request.bit)}});
   if (!changed.ok()) return changed.status();
-  const Result<Row> facility = transaction->get(tables_.special_facility_key, facility_key);
+  const Result<Row> facility =
+      get(*transaction, special_facility_, tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
   const Result<RowId> changed_too =
       transaction->update(tables_.special_facility, facility.value().id(),
@@ -160,8 +179,8 @@ Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
   const SubNbr number(request.s_id);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row =
-      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
+  const Result<Row> row = get(*transaction, subscriber_by_number_, tables_.subscriber_by_number,
+                              {Value::string(number.text())});
   if (!row.ok()) return not_found_or(row.status());
   const Result<RowId> changed =
       transaction->update(tables_.subscriber, row.value().id(),
@@ -175,8 +194,8 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
   const SubNbr numberx(request.numberx);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> subscriber =
-      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
+  const Result<Row> subscriber = get(*transaction, subscriber_by_number_,
+                                     tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Value s_id =
       Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
@@ -189,7 +208,8 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
   });
   if (!status.ok()) return status;
   // The foreign key: what was just read is ignored, the parent of this very row is looked up.
-  const Result<Row> parent = transaction->get(tables_.special_facility_key, {s_id, sf_type});
+  const Result<Row> parent =
+      get(*transaction, special_facility_, tables_.special_facility_key, {s_id, sf_type});
   if (!parent.ok()) return not_found_or(parent.status());
   const Result<RowId> row = transaction->insert(
       tables_.call_forwarding, {s_id, sf_type, integer(request.start_time),
@@ -203,13 +223,14 @@ Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& reques
   const SubNbr number(request.s_id);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> subscriber =
-      transaction->get(tables_.subscriber_by_number, {Value::string(number.text())});
+  const Result<Row> subscriber = get(*transaction, subscriber_by_number_,
+                                     tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Value s_id =
       Value::int32(subscriber.value().get_unchecked<std::int32_t>(TatpColumns::kSubscriberId));
-  const Result<Row> forwarding = transaction->get(
-      tables_.call_forwarding_key, {s_id, integer(request.sub_type), integer(request.start_time)});
+  const Result<Row> forwarding =
+      get(*transaction, call_forwarding_, tables_.call_forwarding_key,
+          {s_id, integer(request.sub_type), integer(request.start_time)});
   if (!forwarding.ok()) return not_found_or(forwarding.status());
   Status status = transaction->remove(tables_.call_forwarding, forwarding.value().id());
   if (!status.ok()) return status;

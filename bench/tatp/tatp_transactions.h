@@ -6,6 +6,7 @@
 
 #include "bench/tatp/tatp_request.h"
 #include "bench/tatp/tatp_schema.h"
+#include "flugs/prepared.h"
 
 namespace flugs::bench {
 
@@ -26,6 +27,9 @@ class TatpClient {
   TatpClient(Database& database, const TatpTables& tables,
              Isolation isolation = Isolation::kSnapshot) noexcept
       : database_(database), tables_(tables), isolation_(isolation) {}
+
+  /// From here on looks rows up through Database::prepare, instead of by keys (KeyId).
+  Status prepare();
 
   TatpOutcome run(const TatpRequest& request);
   /// Starts fetching what the transaction will look up first.
@@ -49,6 +53,14 @@ class TatpClient {
   Result<TatpOutcome> insert_call_forwarding(const TatpRequest& request);
   Result<TatpOutcome> delete_call_forwarding(const TatpRequest& request);
   Result<TatpOutcome> commit(Transaction& transaction);
+  Result<Row> get(const Transaction& transaction, const Prepared& prepared, KeyId key,
+                  std::span<const Value> values) const {
+    return is_prepared_ ? prepared.get(transaction, values) : transaction.get(key, values);
+  }
+  Result<Row> get(const Transaction& transaction, const Prepared& prepared, KeyId key,
+                  std::initializer_list<Value> values) const {
+    return get(transaction, prepared, key, std::span<const Value>(values.begin(), values.size()));
+  }
 
   void consume(const Value& value) noexcept {
     checksum_ += static_cast<std::uint64_t>(value.raw());
@@ -59,6 +71,12 @@ class TatpClient {
   Database& database_;
   TatpTables tables_;
   Isolation isolation_;
+  bool is_prepared_ = false;
+  Prepared subscriber_;
+  Prepared subscriber_by_number_;
+  Prepared special_facility_;
+  Prepared access_info_;
+  Prepared call_forwarding_;
   std::uint64_t checksum_ = 0;
   std::uint64_t commit_timestamp_ = 0;
   std::uint64_t retries_ = 0;

@@ -38,6 +38,7 @@ struct TatpOptions {
   TatpMerge merge;
   IndexPlace index_place = kDefaultIndexPlace;
   Isolation isolation = Isolation::kSnapshot;
+  bool prepares = false;
   CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
@@ -128,6 +129,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["verify_t8"] = options.population.parity;
   json["scm_latency_ns"] = scm_json(options.scm);
   json["isolation"] = to_string(options.isolation);
+  json["prepared"] = options.prepares;
   json["clock"] = to_string(run.after.clock);
   json["executed_tps"] = run.per_second(run.executed());
   json["rule_a_tps"] = run.per_second(run.counted_by_rule_a());
@@ -313,6 +315,7 @@ class TatpCommand {
     run_options.mix = options_.mix;
     run_options.distribution = options_.distribution;
     run_options.isolation = options_.isolation;
+    run_options.prepares = options_.prepares;
     run_options.seed = options_.population.seed;
     run_options.watches_merges = options_.merge.is_auto;
     run_options.witness = witness;
@@ -407,6 +410,7 @@ void add_tatp(CLI::App& app, Action& action) {
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
   add_index_option(*command, options->index_place);
   add_isolation_option(*command, options->isolation);
+  command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
