@@ -29,7 +29,7 @@ TEST_CASE("the checks of transaction slots and of commit fire", "[mvcc]") {
     return 0;
   }());
   if (kHasDebugChecks) {
-    FLUGS_CHECK_FIRES("table <= 0x3FFFFFFFu", mvcc::make_intent(false, 0x40000000u, 1));
+    FLUGS_CHECK_FIRES("table <= 0x1FFFFFFFu", mvcc::make_intent(false, 0x40000000u, 1));
     FLUGS_CHECK_FIRES("is_tag(own_tag)",
                       mvcc::Visibility::at_commit(slots->mirrors(), 1, mvcc::kNoStamp));
     mvcc::Write short_write = write;
