@@ -408,7 +408,7 @@ Status TableMerge::gather_free_space() {
     if (!wait_for_transactions(slots_.advance())) return too_old();
     ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
     merge.place_before(rows_.offset_of_chunk(chunk));
-    const Status moved = merge.run(patience_);
+    Status moved = merge.run(patience_);
     if (moved.code() == StatusCode::kOutOfSpace || moved.code() == StatusCode::kBusy) continue;
     if (!moved.ok()) return moved;
     if (merge.is_empty()) table_.runs().keep_emptied(chunk);
