@@ -391,6 +391,7 @@ bool TableMerge::is_fragmented() const {
 }
 
 // Moves groups to the front of the pool, those at its end first, until what is free lies together.
+// The merge itself is done: a transaction that is open for too long only ends this early.
 Status TableMerge::gather_free_space() {
   const MergeRecord::Work work(table_.merge_record());
   std::vector<std::size_t> groups;
@@ -405,7 +406,7 @@ Status TableMerge::gather_free_space() {
     if (is_stopped()) return too_old();
     rows_.freeze(chunk);
     const ChunkMerge::UnusedRows unused = ChunkMerge::find_unused(slots_, rows_, chunk);
-    if (!wait_for_transactions(slots_.advance())) return too_old();
+    if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
     ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
     merge.place_before(rows_.offset_of_chunk(chunk));
     Status moved = merge.run(patience_);
@@ -413,7 +414,12 @@ Status TableMerge::gather_free_space() {
     if (!moved.ok()) return moved;
     if (merge.is_empty()) table_.runs().keep_emptied(chunk);
     ++report_.groups_moved;
-    if (!wait_for_transactions(slots_.advance())) return too_old();
+    const std::uint64_t ended = slots_.advance();
+    table_.note_readers_of_replaced(ended);
+    if (!wait_for_transactions(ended)) {
+      report_.releases_later = true;
+      return {};
+    }
     release();
   }
   return {};
