@@ -24,10 +24,10 @@ enum class Purpose : std::uint8_t {
   kReclaim,  ///< deleting, merging, dropping: may use the reserve
 };
 
-/// Space that extents for new data leave free, bytes.
+/// Space that extents for new data leave free.
 struct Reserve {
-  std::uint64_t bytes = 0;
-  std::uint64_t piece = 0;  ///< of these, at least so many side by side
+  std::uint64_t bytes = 0;  ///< in all
+  std::uint64_t piece = 0;  ///< the largest free piece has at least this many bytes
 };
 
 struct SpaceReport {

@@ -311,7 +311,7 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   }
   put_chunk(index, extent->offset, layouts_.shared(layout));
   chunks_in_dram_[index].set_checked();
-  pool_.allocator().keep_reserve(reserve_for(pool_.medium().bytes(), extent->bytes));
+  keep_reserve();
   return {};
 }
 
