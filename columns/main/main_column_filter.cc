@@ -62,8 +62,9 @@ MainRange integers_within(const MainColumn& column, const ValueBounds& bounds) n
     range.high = static_cast<std::uint64_t>(high);
   } else if (domain.has_entries()) {
     range.low = domain.bound(low, false);
-    range.high = domain.bound(high, true) - 1;
-    if (range.low > range.high) return {};
+    range.high = domain.bound(high, true);
+    if (range.low >= range.high) return {};
+    --range.high;
   } else if (column.encoding() != MainEncoding::kConstant) {
     range.low = static_cast<std::uint64_t>(low) - domain.base();
     range.high = static_cast<std::uint64_t>(high) - domain.base();
