@@ -142,8 +142,8 @@ class PowerCut {
   bool in_flight_ = false;
 };
 
-/// A message from the working process to the judging one, which the sender waits for.
-struct Event {
+/// From the working process to the judging one; the sender waits for an answer.
+struct Message {
   enum class Kind : std::uint8_t { kReady, kBegun, kAcknowledged, kBeforeSync, kSynced };
   Kind kind;
   std::uint64_t offset;
@@ -152,10 +152,11 @@ struct Event {
 
 /// Works on the pool at `path` and never returns. Another process judges the images, because a pool
 /// must not be open twice in one process.
-[[noreturn]] void work(const std::string& path, std::uint64_t steps, int events, int answers) {
-  const auto tell = [&](const Event& event) {
+[[noreturn]] void work(const std::string& path, std::uint64_t steps, int messages, int answers) {
+  const auto tell = [&](const Message& message) {
     char answer = 0;
-    if (::write(events, &event, sizeof event) != sizeof event || ::read(answers, &answer, 1) != 1)
+    if (::write(messages, &message, sizeof message) != sizeof message ||
+        ::read(answers, &answer, 1) != 1)
       ::_exit(1);
   };
   {
@@ -163,17 +164,17 @@ struct Event {
     if (!database.ok() || database->statistics().medium != "file") ::_exit(2);
     if (!bench::create_random_tables(*database, kSeed).ok()) ::_exit(3);
   }
-  tell({Event::Kind::kReady, 0, 0});
+  tell({Message::Kind::kReady, 0, 0});
   observe_msync(kDeviceBytes, [&](std::uint64_t offset, std::uint64_t bytes, bool done) {
-    tell({done ? Event::Kind::kSynced : Event::Kind::kBeforeSync, offset, bytes});
+    tell({done ? Message::Kind::kSynced : Message::Kind::kBeforeSync, offset, bytes});
   });
   Result<Database> database = Database::open(device_options(path));
   if (!database.ok()) ::_exit(4);
   bench::RandomUser user(*database, kSeed, 0);
   for (std::uint64_t step = 0; step < steps; ++step) {
-    tell({Event::Kind::kBegun, 0, 0});
+    tell({Message::Kind::kBegun, 0, 0});
     if (!user.execute(step).ok()) ::_exit(5);
-    tell({Event::Kind::kAcknowledged, 0, 0});
+    tell({Message::Kind::kAcknowledged, 0, 0});
   }
   ::_exit(0);
 }
@@ -184,42 +185,42 @@ TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
   const char* states = std::getenv("FLUGS_CRASH_STATES");
   const std::uint64_t factor = states == nullptr ? 1 : std::strtoull(states, nullptr, 10);
   const TemporaryPath path("/var/tmp");
-  int events[2];
+  int messages[2];
   int answers[2];
-  REQUIRE((::pipe(events) == 0 && ::pipe(answers) == 0));
+  REQUIRE((::pipe(messages) == 0 && ::pipe(answers) == 0));
   const pid_t worker = ::fork();
   if (worker == 0) {
-    ::close(events[0]);
+    ::close(messages[0]);
     ::close(answers[1]);
-    work(path.string(), 40 * factor, events[1], answers[0]);
+    work(path.string(), 40 * factor, messages[1], answers[0]);
   }
-  ::close(events[1]);
+  ::close(messages[1]);
   ::close(answers[0]);
 
   std::optional<Device> device;
   std::optional<PowerCut> power;
-  for (Event event; ::read(events[0], &event, sizeof event) == sizeof event;) {
-    switch (event.kind) {
-      case Event::Kind::kReady:
+  for (Message message; ::read(messages[0], &message, sizeof message) == sizeof message;) {
+    switch (message.kind) {
+      case Message::Kind::kReady:
         device.emplace(path.string());
         power.emplace(*device, 2);
         break;
-      case Event::Kind::kBegun:
+      case Message::Kind::kBegun:
         power->begun();
         break;
-      case Event::Kind::kAcknowledged:
+      case Message::Kind::kAcknowledged:
         power->acknowledged();
         break;
-      case Event::Kind::kBeforeSync:
+      case Message::Kind::kBeforeSync:
         power->cut("before msync");
         break;
-      case Event::Kind::kSynced:
-        device->synced(event.offset, event.bytes);
+      case Message::Kind::kSynced:
+        device->synced(message.offset, message.bytes);
         break;
     }
     REQUIRE(::write(answers[1], "", 1) == 1);
   }
-  ::close(events[0]);
+  ::close(messages[0]);
   ::close(answers[1]);
   int status = 0;
   REQUIRE(::waitpid(worker, &status, 0) == worker);

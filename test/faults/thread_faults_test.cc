@@ -3,15 +3,19 @@
 // is lost.
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "flugs/pool_check.h"
 #include "flugs/query.h"
 #include "test/faults/system_calls.h"
+#include "test/support/eager_merges.h"
 #include "test/support/temporary_database.h"
+#include "test/support/told_events.h"
 
 namespace flugs::test {
 namespace {
@@ -137,6 +141,33 @@ TEST_CASE("the work goes on without a thread that cannot be started", "[faults]"
   while (work_with_fault(options, n, 0)) ++n;
   CHECK(n > 5);
   check_clean(path.string());
+}
+
+TEST_CASE("a background thread that cannot be started is told, and starts later", "[faults]") {
+  const TemporaryPath path;
+  OpenOptions options = many_threads_at(path.string(), IndexPlace::kDram, Ready::kIndexesBuilt);
+  make_numbers(options);
+  Told told;
+  options.on_event = [&told](const Event& event) { told(event); };
+  Database database = must(Database::open(options));
+  must(database.finish_opening());
+  const TableId table = must(database.find_table("numbers"));
+
+  fail_system_call(SystemCall::kThread, 1, EAGAIN, kAllLater);
+  must(database.set_merge_policy(table, eager()));
+  let_system_calls_work();
+  const Event failed = told.first(EventKind::kBackgroundFailed);
+  CHECK(failed.text == "the thread that merges by policy could not be started");
+  CHECK(failed.status.code() == StatusCode::kIoError);
+  CHECK(failed.status.message().find("Resource temporarily unavailable") != std::string::npos);
+
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (must(database.merge_status(table)).state == MergeState::kFailed &&
+         std::chrono::steady_clock::now() < end) {
+    change_rows(database, table, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(told.first(EventKind::kMerged).table == "numbers");
 }
 
 }  // namespace flugs::test
