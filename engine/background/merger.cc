@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/thread.h"
 #include "mvcc/visibility.h"
@@ -44,8 +45,13 @@ MergeOptions options_of(const MergePolicy& policy) {
 }  // namespace
 
 Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
-               EventQueue& events, std::uint32_t niceness)
-    : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), events_(events), niceness_(niceness) {}
+               EventQueue& events, std::function<void()> reclaim_dead_rows, std::uint32_t niceness)
+    : pool_(pool),
+      slots_(slots),
+      ddl_mutex_(ddl_mutex),
+      events_(events),
+      reclaim_dead_rows_(std::move(reclaim_dead_rows)),
+      niceness_(niceness) {}
 
 Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
 
@@ -220,6 +226,7 @@ bool Merger::is_wanted(Table& table, const MergePolicy& policy,
 void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merge) {
   MergeRecord& record = watched.table->merge_record();
   record.set_state(MergeState::kMerging, "a merge is running");
+  reclaim_dead_rows_();
   const Status status = merge.run();
   if (status.code() == StatusCode::kCancelled) return record.note_merge(merge.report(), {});
   record.note_merge(merge.report(), status);

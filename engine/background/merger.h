@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,9 +27,10 @@ namespace flugs::engine {
 /// Thread-safety: any thread, except creating and destroying.
 class Merger {
  public:
-  /// All arguments must outlive the object; `ddl_mutex` is the database's.
+  /// All arguments must outlive the object; `ddl_mutex` is the database's. `reclaim_dead_rows`
+  /// takes dead rows out of the key indexes before a merge.
   Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, EventQueue& events,
-         std::uint32_t niceness);
+         std::function<void()> reclaim_dead_rows, std::uint32_t niceness);
   /// Ends a running merge soon; what it has merged stays merged.
   ~Merger();
 
@@ -73,6 +75,7 @@ class Merger {
   mvcc::TransactionSlots& slots_;
   Mutex& ddl_mutex_;
   EventQueue& events_;
+  const std::function<void()> reclaim_dead_rows_;
   const std::uint32_t niceness_;
   std::atomic<bool> stops_{false};
   std::atomic<bool> wants_thread_{false};  // there is work, but the thread could not be started

@@ -23,7 +23,7 @@ std::uint64_t memory_bytes_of_machine() noexcept {
 
 }  // namespace
 
-std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots& slots,
+std::uint64_t BackgroundThreads::start(Catalog& catalog, TransactionManager& transactions,
                                        Mutex& ddl_mutex, IndexPlace index_place,
                                        std::span<const std::unique_ptr<Table>> tables) {
   FLUGS_CHECK(merger_ == nullptr && hint_keeper_ == nullptr);
@@ -33,8 +33,9 @@ std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots&
     pool_.allocator().tell_growth([this](std::uint64_t bytes) {
       events_->post({.kind = EventKind::kPoolGrown, .text = "the pool has grown", .bytes = bytes});
     });
-  merger_ =
-      std::make_unique<Merger>(pool_, slots, ddl_mutex, *events_, options_.tuning.merge_niceness);
+  merger_ = std::make_unique<Merger>(
+      pool_, transactions.slots(), ddl_mutex, *events_,
+      [&transactions] { transactions.reclaim_dead_rows(); }, options_.tuning.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
   if (is_in_pool(index_place) && options_.tuning.hint_interval.count() != 0)
     start_keeping_hints(catalog, ddl_mutex, tables);

@@ -9,8 +9,8 @@
 #include "engine/background/sweeper.h"
 #include "engine/background/warmer.h"
 #include "engine/database/hint_keeper.h"
+#include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
-#include "mvcc/transaction_slots.h"
 #include "pmem/pool/pool.h"
 
 namespace flugs::engine {
@@ -34,7 +34,7 @@ class BackgroundThreads final {
 
   /// At the end of opening, which may have left work in these tables. The hints of `catalog` are
   /// kept. Returns how many threads there are.
-  std::uint64_t start(Catalog& catalog, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
+  std::uint64_t start(Catalog& catalog, TransactionManager& transactions, Mutex& ddl_mutex,
                       IndexPlace index_place, std::span<const std::unique_ptr<Table>> tables);
   void stop() noexcept;
 

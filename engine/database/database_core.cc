@@ -129,15 +129,6 @@ Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
   return target->numbers()->skip(last, persister);
 }
 
-namespace {
-
-// Then a merge takes dead rows out of the indexes at once, instead of leaving that to transactions.
-bool is_nearly_full(const pmem::SpaceReport& space) noexcept {
-  return space.left_bytes() < space.reserved_bytes / 4;
-}
-
-}  // namespace
-
 Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options) {
   if (options.dead_percent < 1 || options.dead_percent > 100)
     return Status(StatusCode::kInvalidArgument,
@@ -158,7 +149,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: it is already being merged or dropped", merged->name()));
   if (merged->is_dropped()) return no_table();
-  if (is_nearly_full(pool_->allocator().space())) transactions_.reclaim_dead_rows();
+  transactions_.reclaim_dead_rows();
   TableMerge merge(*pool_, slots(), *merged, catalog_.ddl_mutex(), options);
   Status status = merge.run();
   const bool is_failure = !status.ok() && status.code() != StatusCode::kCancelled;

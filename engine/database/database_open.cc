@@ -180,7 +180,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
   const std::uint64_t count =
-      threads_.start(catalog_, slots(), catalog_.ddl_mutex(), index_place(), catalog_.all());
+      threads_.start(catalog_, transactions_, catalog_.ddl_mutex(), index_place(), catalog_.all());
   transactions_.connect(threads_.merger());
   return count;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <thread>
 
 #include "base/check.h"
@@ -116,7 +117,8 @@ bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
 }
 
 void TransactionManager::reclaim_dead_rows() noexcept {
-  reclaimer_.want_rows();
+  const std::lock_guard only(reclaim_mutex_);
+  reclaims_.fetch_add(1);
   for (std::uint32_t index = 0; index < contexts_.size(); ++index) {
     mvcc::Slot* const slot = slots_.acquire_idle(index);
     if (slot == nullptr) continue;
@@ -125,6 +127,7 @@ void TransactionManager::reclaim_dead_rows() noexcept {
     if (!context.dead_rows.empty()) reclaimer_.reclaim_all(context);
     slots_.release(*slot);
   }
+  reclaims_.fetch_add(1);
 }
 
 // Every call of a transaction checks whether attention is wanted. From now on it always is, with

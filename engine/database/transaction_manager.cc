@@ -35,8 +35,19 @@ void TransactionManager::start(std::uint32_t slots_max, Mutex& ddl_mutex,
   }
 }
 
+// reclaim_dead_rows takes idle slots, one after the other. A slot that it has is not one too few.
+mvcc::Slot* TransactionManager::acquire_beside_reclaiming() noexcept {
+  for (;;) {
+    const std::uint64_t before = reclaims_.load();
+    if (mvcc::Slot* const slot = slots_.acquire(); slot != nullptr) return slot;
+    if (before % 2 == 0 && reclaims_.load() == before) return nullptr;
+    std::this_thread::yield();
+  }
+}
+
 Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation isolation) {
   mvcc::Slot* slot = slots_.acquire();
+  if (__builtin_expect(slot == nullptr, 0)) slot = acquire_beside_reclaiming();
   if (slot == nullptr)
     return Status(StatusCode::kTooManyTransactions,
                   fmt::format("{} transactions are open, as many as OpenOptions::slots_max allows",

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -86,7 +87,7 @@ class TransactionManager final {
   /// Fills in the statistics of transactions.
   void report(Statistics& statistics) const;
   /// Takes all dead rows out of the key indexes that no snapshot sees: a merge can drop them then.
-  /// Slots with a transaction do it when that ends.
+  /// Those of slots with an open transaction stay.
   void reclaim_dead_rows() noexcept;
   /// In a forked child: none of them can be used any more.
   void end_in_child() noexcept;
@@ -113,6 +114,7 @@ class TransactionManager final {
   void end_claimed(TransactionContext& context) noexcept;
   void end_now(TransactionContext& context) noexcept;
   TransactionContext* context_of(TransactionId id) const noexcept;
+  mvcc::Slot* acquire_beside_reclaiming() noexcept;
 
   mutable mvcc::TransactionSlots slots_;
   RowReclaimer reclaimer_;
@@ -120,6 +122,8 @@ class TransactionManager final {
   std::unique_ptr<TransactionWatch> watch_;
   std::unique_ptr<RowLocks> row_locks_;
   std::atomic<std::uint64_t> ended_{0};  // transactions that ended because they were asked to
+  std::mutex reclaim_mutex_;  // a leaf
+  std::atomic<std::uint64_t> reclaims_{0};  // calls of reclaim_dead_rows begun and ended
   Merger* merger_ = nullptr;
 };
 

@@ -325,4 +325,47 @@ TEST_CASE("money moves while merges end the transactions in their way", "[engine
   bank.check_before_and_after_opening(complaint);
 }
 
+// A merge takes idle slots for a moment, to reclaim the dead rows of their transactions.
+TEST_CASE("merges leave each thread its transaction, however few slots there are", "[engine]") {
+  constexpr std::int64_t kThreads = 2;
+  const TemporaryPath path;
+  OpenOptions options = small_options(path.string());
+  options.slots_max = kThreads;
+  Database database = must(Database::open(options));
+  TableSchema schema("counters");
+  schema.column("id", Type::kInt64).column("n", Type::kInt64).primary_key({"id"});
+  const TableId table = must(database.create_table(schema));
+  Complaint complaint;
+  std::atomic<std::uint64_t> merges{0};
+  std::vector<std::thread> threads;
+  for (std::int64_t id = 0; id < kThreads; ++id)
+    threads.emplace_back([&, id] {
+      const auto count = [&](std::int64_t n) -> Status {
+        Result<Transaction> t = database.begin();
+        if (!t.ok()) return t.status();
+        if (n == 0) {
+          if (Status s = t->insert(table, {Value::int64(id), Value::int64(0)}).status(); !s.ok())
+            return s;
+        } else {
+          const Result<Row> row = t->get({table, 0}, {Value::int64(id)});
+          if (!row.ok()) return row.status();
+          const Status s = t->update(table, row->id(), {{ColumnId(1), Value::int64(n)}}).status();
+          if (!s.ok()) return s;
+        }
+        return t->commit();
+      };
+      for (std::int64_t n = 0; merges < 200 * kEffort && !complaint.failed(); ++n) {
+        const Status counted = count(n);
+        complaint.expect(counted.ok(), counted.to_string());
+      }
+    });
+  while (merges < 200 * kEffort && !complaint.failed()) {
+    const Status merged = database.merge(table).status();
+    complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy, merged.to_string());
+    merges.fetch_add(1);
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(complaint.what() == "");
+}
+
 }  // namespace flugs::test

@@ -194,19 +194,28 @@ Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes
 
 namespace {
 
-Status merge_all(engine::DatabaseCore& core, const std::string& name, bool renews) {
-  const Result<TableId> table = core.find_table(name);
+// The writes of a merging step are committed when its first chunk has been merged.
+Status merge_all(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
+  const Result<TableId> table = core.find_table(step.merged);
   if (!table.ok()) return table.status();
   MergeOptions options;
   options.scope = MergeScope::kEverything;
   options.dead_percent = 1;
   options.threads = 1;
-  if (renews) {
+  if (step.renews) {
     options.waste_bytes = 1;
     options.waste_percent = 1;
   }
+  Status written;
+  if (!step.writes.empty())
+    options.progress = [&](const Progress& progress) {
+      if (progress.done != 1) return;
+      RowIds row_ids(core);
+      written = run_writes(core, step.writes, row_ids, nullptr, timestamp);
+    };
   options.patience = {};  // no transaction ends while we wait
   const Status merged = core.merge(*table, options).status();
+  if (!written.ok()) return written;
   return merged.code() == StatusCode::kBusy ? Status() : merged;
 }
 
@@ -299,7 +308,7 @@ Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& tim
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();
   }
-  if (!step.merged.empty()) return merge_all(core, step.merged, step.renews);
+  if (!step.merged.empty()) return merge_all(core, step, timestamp);
   RowIds row_ids(core);
   return run_writes(core, step.writes, row_ids, nullptr, timestamp);
 }

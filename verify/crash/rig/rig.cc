@@ -246,6 +246,11 @@ void CrashRig::merge(const std::string& table, bool renews) {
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
+void CrashRig::merge_beside(const std::string& table, const Writes& writes) {
+  const Step step{.writes = writes, .merged = table};
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
+}
+
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
@@ -282,7 +287,10 @@ void CrashRig::commit(std::size_t transaction) {
 }
 
 void CrashRig::abort(std::size_t transaction) {
-  open_.erase(transaction);
+  const auto found = open_.find(transaction);
+  if (found == open_.end()) return;
+  found->second.transaction.abort();  // what it flushes is explored, and checks read its writes
+  open_.erase(found);
   if (explorer_ != nullptr) explorer_->crash_now("aborted");
 }
 

@@ -81,6 +81,8 @@ class CrashRig {
   void drop_table(const std::string& name);
   /// Merges all of the table; does nothing while a transaction is open.
   void merge(const std::string& table, bool renews = false);
+  /// Commits the writes when the first of several chunks has been merged.
+  void merge_beside(const std::string& table, const Writes& writes);
   void commit(const Writes& writes);
   /// A transaction that writes `undone` in between, and undoes it.
   void commit_partly(const Writes& before, const Writes& undone, const Writes& after);

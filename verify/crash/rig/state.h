@@ -56,7 +56,7 @@ struct Step {
   std::vector<TableSchema> created = {};  ///< by one call
   std::optional<Alteration> altered = {};
   std::string dropped = {};
-  std::string merged = {};  ///< merges a table: changes nothing that a transaction sees
+  std::string merged = {};  ///< merges a table, which no transaction sees; `writes`: meanwhile
   bool renews = false;      ///< the merge rewrites columns, however little they own
 
   bool creates(std::string_view table) const noexcept {

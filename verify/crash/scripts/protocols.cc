@@ -162,6 +162,8 @@ constexpr std::array kProtocols{
              script_merged_deletions, kMerges, 512},
     Protocol{"merge_locked", "rows deleted and locked in a chunk that a merge wants",
              script_merge_locked, kMerges, 512},
+    Protocol{"merge_beside", "rows deleted in a chunk while the one before it is merged",
+             script_merge_beside, kMerges, 512},
     Protocol{"merge_chunks", "chunks replaced that another chunk names as its model",
              script_merge_chunks, kMerges, 640},
     Protocol{"merge_again", "groups merged again, emptied, their row ids used again",

@@ -89,6 +89,15 @@ void script_merge_locked(CrashRig& rig) {
   rig.merge("wide");
 }
 
+// The deleted rows are still in the indexes, so the groups get their stamps.
+void script_merge_beside(CrashRig& rig) {
+  rig.create_table(wide_schema());
+  for (std::int32_t chunk = 0; chunk < 4; ++chunk) insert_wide(rig, 100 * chunk + 100);
+  rig.watch();
+  rig.merge_beside("wide", {remove("wide", 200), remove("wide", 315), remove("wide", 400)});
+  rig.commit({insert("wide", wide_row(200)), remove("wide", 201)});
+}
+
 // Each chunk has the layout of the one before it until that is replaced; the pointers of the last
 // two are in different lines.
 void script_merge_chunks(CrashRig& rig) {

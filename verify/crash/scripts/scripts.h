@@ -52,6 +52,7 @@ void script_sweeping_later(CrashRig& rig);
 void script_merge(CrashRig& rig);
 void script_merged_deletions(CrashRig& rig);
 void script_merge_locked(CrashRig& rig);
+void script_merge_beside(CrashRig& rig);
 void script_merge_chunks(CrashRig& rig);
 void script_merge_again(CrashRig& rig);
 void script_index_runs(CrashRig& rig);
