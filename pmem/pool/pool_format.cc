@@ -217,15 +217,21 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
 
 // Protocol header-repair. While opening, before anything else is written.
 //   step  store                made durable by   power cut just after it: recovery
-//   1     a copy unlike `good` persist           finds it whole, or torn and writes it again
-// Must hold:  only the copy that does not count is written, so one whole copy is always there.
+//   1     none: the copy that    persist           finds it whole, or torn, and the other counts
+//         counts
+//   2     the copy unlike it     persist           finds it whole, or torn and writes it again
+// Must hold:  1 before 2: a killed process may have left the copy that counts in the caches only,
+//             and then both could be torn.
 void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister) noexcept {
   FLUGS_CHECK(is_whole(good));  // chosen before
-  for (PoolHeader& copy : root.headers) {
-    if (std::memcmp(&copy, &good, sizeof good) == 0) continue;
-    copy = good;
-    persister.persist(&copy, sizeof copy, "header-repair/1");
-  }
+  if (std::memcmp(root.headers.data(), &root.headers[1], sizeof good) == 0) return;
+  PoolHeader& counts =
+      root.headers[std::memcmp(root.headers.data(), &good, sizeof good) == 0 ? 0 : 1];
+  FLUGS_CHECK(std::memcmp(&counts, &good, sizeof good) == 0);
+  persister.persist(&counts, sizeof counts, "header-repair/1");
+  PoolHeader& other = &counts == root.headers.data() ? root.headers[1] : root.headers[0];
+  other = good;
+  persister.persist(&other, sizeof other, "header-repair/2");
 }
 
 Status check_growth(std::uint64_t present, std::uint64_t wanted, const std::string& where) {

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pmem/kinds/pool_image.h"
@@ -324,6 +327,56 @@ TEST_CASE("a pool in a buffer grows up to the buffer, one in memory of its own b
   REQUIRE(fill(*pool, extents).code() == StatusCode::kOutOfSpace);
   CHECK(extents.size() == 63);
   check_filled(*pool, extents, false);
+}
+
+/// Notes which copy of the header has been flushed at each fence of header-repair, and whether the
+/// other one has its bytes by then.
+class RepairSteps final : public PersistObserver {
+ public:
+  explicit RepairSteps(const PoolRoot& root) : root_(root) {}
+  void on_flush(const void* address, std::size_t, Label label) override {
+    if (is_repair(label)) flushed_ = address == root_.headers.data() ? 0 : 1;
+  }
+  void on_fence(Label label) override {
+    if (is_repair(label)) steps_.emplace_back(flushed_, are_alike());
+  }
+  const std::vector<std::pair<int, bool>>& steps() const noexcept { return steps_; }
+
+ private:
+  static bool is_repair(Label label) noexcept {
+    return std::string_view(label).starts_with("header-repair/");
+  }
+  bool are_alike() const noexcept {
+    return std::memcmp(root_.headers.data(), &root_.headers[1], sizeof(PoolHeader)) == 0;
+  }
+
+  const PoolRoot& root_;
+  int flushed_ = -1;
+  std::vector<std::pair<int, bool>> steps_;
+};
+
+TEST_CASE("the header that counts is durable before the other copy is written again",
+          "[pmem][growth]") {
+  PoolOptions options;
+  options.segment_bytes = kMiB;
+  options.max_bytes = 8 * kMiB;
+  const PoolBuffer buffer(16 * kMiB);
+  auto& root = *reinterpret_cast<PoolRoot*>(buffer.span().data());
+  std::array<PoolHeader, 2> before;
+  {
+    const auto pool = must_pool(Pool::create_in_memory(buffer.span(), options));
+    before = root.headers;
+    REQUIRE(pool->grow(16 * kMiB).ok());
+  }
+  // As a process leaves them that is killed between steps 2 and 3 of pool-grow.
+  const int older = GENERATE(0, 1);
+  root.headers[static_cast<std::size_t>(older)] = before[0];
+  RepairSteps steps(root);
+  PoolOptions watched;
+  watched.observer = &steps;
+  const auto pool = must_pool(Pool::open_in_memory(buffer.span(), watched));
+  CHECK(pool->medium().bytes() == 16 * kMiB);
+  CHECK(steps.steps() == std::vector<std::pair<int, bool>>{{1 - older, false}, {older, true}});
 }
 
 }  // namespace
