@@ -50,7 +50,7 @@ class DatabaseCore final {
                                                     OpeningBudget budget);
   /// Must not be called in a forked child, which does not have the threads.
   ~DatabaseCore();
-  bool has_open_transactions() const noexcept { return transactions_.slots().taken() != 0; }
+  bool has_open_transactions() const noexcept { return transactions_.open_count() != 0; }
   /// Fails with kBusy when a transaction is open; the message says that `what` needs that none is.
   Status no_open_transactions(std::string_view what) const;
   /// The Database was destroyed while transactions are open: the last one that ends destroys the

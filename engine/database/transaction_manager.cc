@@ -277,7 +277,7 @@ void TransactionManager::report(Statistics& statistics) const {
     statistics.transactions_aborted += context->aborts.get();
     statistics.conflicts += context->conflicts.get();
   }
-  statistics.transactions_open = slots_.taken();
+  statistics.transactions_open = open_count();
   statistics.rows_locked = row_locks_->size();
   statistics.transactions_ended = ended_.load(std::memory_order_relaxed);
   for (const TransactionInfo& open : open()) {

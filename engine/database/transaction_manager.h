@@ -76,6 +76,11 @@ class TransactionManager final {
 
   // ----------------------------------------------------------------------------- any thread
 
+  /// How many transactions are open; not the slots that reclaim_dead_rows has.
+  std::uint32_t open_count() const noexcept {
+    const std::lock_guard guard(reclaim_mutex_);
+    return slots_.taken();
+  }
   /// Like the functions of Database with these names.
   std::vector<TransactionInfo> open() const;
   /// The transaction that is open in the slot; a default id if there is none.
@@ -121,8 +126,8 @@ class TransactionManager final {
   std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
   std::unique_ptr<TransactionWatch> watch_;
   std::unique_ptr<RowLocks> row_locks_;
-  std::atomic<std::uint64_t> ended_{0};  // transactions that ended because they were asked to
-  std::mutex reclaim_mutex_;  // a leaf
+  std::atomic<std::uint64_t> ended_{0};     // transactions that ended because they were asked to
+  mutable std::mutex reclaim_mutex_;        // held while reclaim_dead_rows has a slot
   std::atomic<std::uint64_t> reclaims_{0};  // calls of reclaim_dead_rows begun and ended
   Merger* merger_ = nullptr;
 };

@@ -325,6 +325,29 @@ TEST_CASE("money moves while merges end the transactions in their way", "[engine
   bank.check_before_and_after_opening(complaint);
 }
 
+TEST_CASE("a merge is no open transaction", "[engine]") {
+  const TemporaryPath path;
+  Database database = must(Database::open(small_options(path.string())));
+  TableSchema schema("numbers");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  const TableId table = must(database.create_table(schema));
+  std::atomic<bool> done{false};
+  Complaint complaint;
+  std::thread merger([&] {
+    for (int i = 0; i < 500 * kEffort && !complaint.failed(); ++i) {
+      const Status merged = database.merge(table).status();
+      complaint.expect(merged.ok(), merged.to_string());
+    }
+    done = true;
+  });
+  std::uint64_t looks = 0;
+  for (; !done; ++looks)
+    complaint.expect(database.statistics().transactions_open == 0, "a merge is counted");
+  merger.join();
+  CHECK(complaint.what() == "");
+  CHECK(looks > 0);
+}
+
 // A merge takes idle slots for a moment, to reclaim the dead rows of their transactions.
 TEST_CASE("merges leave each thread its transaction, however few slots there are", "[engine]") {
   constexpr std::int64_t kThreads = 2;
