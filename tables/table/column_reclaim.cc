@@ -34,15 +34,15 @@ std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
 }
 
 // Groups store numbers themselves. Of texts they need the bytes of long ones in the column's heap,
-// each text once.
+// each text once. A column that begins anew makes the merge rewrite all groups with long texts, so
+// texts of rows that it leaves out do not count.
 std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
                                           FunctionRef<bool(std::size_t chunk)> is_merged) const {
   const columns::Column& column = *data_.columns[i];
   std::uint64_t bytes = 0;
   for (std::size_t chunk = 0; chunk < data_.rows.chunk_count(); ++chunk) {
     if (const RowGroup* group = data_.rows.group(chunk); group != nullptr) {
-      if (column.is_text() && i < group->column_count())
-        bytes += group->column(i).long_text_bytes();
+      if (column.is_text() && i < group->column_count()) bytes += text_bytes_in_group(i, *group);
       continue;
     }
     if (column.is_text()) bytes += text_bytes_in_chunk(i, chunk, slots, false);
@@ -63,10 +63,26 @@ std::uint64_t ColumnReclaim::bytes_copied(std::size_t i, mvcc::TransactionSlots&
     if (group == nullptr) {
       bytes += text_bytes_in_chunk(i, chunk, slots, is_key);
     } else if (i < group->column_count()) {
-      bytes += group->column(i).long_text_bytes();
+      bytes += text_bytes_in_group(i, *group);
     }
   }
   return bytes;
+}
+
+// Of the rows that no merge can leave out yet, each text once or once per row, whichever is less.
+std::uint64_t ColumnReclaim::text_bytes_in_group(std::size_t i, const RowGroup& group) {
+  const columns::MainColumn& column = group.column(i);
+  const std::uint64_t bytes_once = column.long_text_bytes();
+  if (bytes_once == 0 || !group.has_deletions()) return bytes_once;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
+    const std::uint32_t place = group.place_of(offset);
+    if (place == RowGroup::kNoPlace) continue;
+    const mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr || mvcc::load_stamp(version->created) != mvcc::kNoStamp)
+      bytes += long_bytes(column.text(place));
+  }
+  return std::min(bytes, bytes_once);
 }
 
 std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chunk,

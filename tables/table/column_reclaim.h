@@ -50,6 +50,7 @@ class ColumnReclaim final {
   std::uint64_t release_former_editions();
 
  private:
+  static std::uint64_t text_bytes_in_group(std::size_t i, const RowGroup& group);
   std::uint64_t text_bytes_in_chunk(std::size_t i, std::size_t chunk, mvcc::TransactionSlots& slots,
                                     bool with_dead) const;
   bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;

@@ -238,6 +238,39 @@ TEST_CASE("a group is not merged again for rows that must stay", "[engine]") {
   shop.check();
 }
 
+TEST_CASE("a merge that leaves rows out gives their texts back at once", "[engine]") {
+  constexpr std::int64_t kRows = 4000;
+  constexpr std::size_t kTextBytes = 700;
+  TemporaryDatabase database;
+  TableSchema schema("texts");
+  schema.column("id", Type::kInt64).column("text", Type::kString).direct().primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  const std::string text(kTextBytes, 't');
+  Transaction t = must(database->begin());
+  for (std::int64_t id = 0; id < kRows; ++id) {
+    const std::string own = text + std::to_string(id);
+    must(t.insert(table, {Value::int64(id), Value::string(own)}));
+  }
+  must(t.commit());
+  MergeOptions options = everything();
+  options.waste_bytes = 0;
+  CHECK(must(database->merge(table, options)).columns_renewed == 0);
+  t = must(database->begin());
+  for (std::int64_t id = 0; id < kRows; ++id)
+    if (id % 10 != 0) must(t.remove({table, 0}, {Value::int64(id)}));
+  must(t.commit());
+  const MergeReport report = must(database->merge(table, options));
+  CHECK(report.columns_renewed == 1);
+  CHECK(report.bytes_given_back >= kRows * kTextBytes);
+  t = must(database->begin());
+  for (std::int64_t id = 0; id < kRows; id += 10) {
+    const Row row = must(t.get({table, 0}, {Value::int64(id)}));
+    CHECK(row.get_unchecked<std::string_view>(ColumnId(1)) == text + std::to_string(id));
+  }
+  t.abort();
+  must(database->check());
+}
+
 TEST_CASE("the next merge handles chunks that a merge froze and did not reach", "[engine]") {
   Shop shop;
   shop.insert(0, 6000);

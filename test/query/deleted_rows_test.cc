@@ -299,10 +299,10 @@ TEST_CASE("a snapshot from before many deletions reads the stamps of all deleted
   REQUIRE(removed > 3 * engine::DeletionMarks::kRecentMax);
   must(writer.commit());
   CHECK(table.check() == 0);
-  // A last group with few deleted rows needs none of their entries.
+  // Groups with few deleted rows need none of their entries: the last of either merge may be one.
   const std::uint64_t read = table.entries_of_sum(old.transaction);
   CHECK(read <= before + removed);
-  CHECK(read + engine::DeletionMarks::kRecentMax >= removed);
+  CHECK(read + 2 * engine::DeletionMarks::kRecentMax >= removed);
   CHECK(table.check(old) == read);
   // Deletions newer than the settled ones are distinguished by their time-stamps.
   ChangingTable::Seen later = table.look();
