@@ -21,7 +21,8 @@ struct MergeOptions {
   MergeScope scope = MergeScope::kFullChunks;
   /// A row group of main is merged again when at least this percentage of its rows can be left out,
   /// 1 to 100; a group in which all rows can be left out always is. A dead row can be left out once
-  /// it has left the key indexes, which happens with later transactions or at opening.
+  /// it has left the key indexes. The merge takes it out of them before it begins, unless a
+  /// snapshot still sees it, or the slot of the transaction that deleted it has another one now.
   std::uint32_t dead_percent = 25;
   /// Limits from which a column *begins anew*. Its dictionary and long texts take a number of bytes
   /// in the pool. Some of these bytes would be unnecessary if each row of the delta held its value
