@@ -225,13 +225,10 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
 void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister) noexcept {
   FLUGS_CHECK(is_whole(good));  // chosen before
   if (std::memcmp(root.headers.data(), &root.headers[1], sizeof good) == 0) return;
-  PoolHeader& counts =
-      root.headers[std::memcmp(root.headers.data(), &good, sizeof good) == 0 ? 0 : 1];
-  FLUGS_CHECK(std::memcmp(&counts, &good, sizeof good) == 0);
-  persister.persist(&counts, sizeof counts, "header-repair/1");
-  PoolHeader& other = &counts == root.headers.data() ? root.headers[1] : root.headers[0];
-  other = good;
-  persister.persist(&other, sizeof other, "header-repair/2");
+  const std::size_t counts = std::memcmp(root.headers.data(), &good, sizeof good) == 0 ? 0 : 1;
+  persister.persist(&root.headers[counts], sizeof good, "header-repair/1");
+  root.headers[1 - counts] = good;
+  persister.persist(&root.headers[1 - counts], sizeof good, "header-repair/2");
 }
 
 Status check_growth(std::uint64_t present, std::uint64_t wanted, const std::string& where) {
