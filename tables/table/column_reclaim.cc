@@ -69,7 +69,8 @@ std::uint64_t ColumnReclaim::bytes_copied(std::size_t i, mvcc::TransactionSlots&
   return bytes;
 }
 
-// Of the rows that no merge can leave out yet, each text once or once per row, whichever is less.
+// Counts the long texts of rows that no merge can leave out yet: each once per row, but no more
+// than the group has with each text once.
 std::uint64_t ColumnReclaim::text_bytes_in_group(std::size_t i, const RowGroup& group) {
   const columns::MainColumn& column = group.column(i);
   const std::uint64_t bytes_once = column.long_text_bytes();
