@@ -18,7 +18,7 @@ import unittest
 FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
-    "pool": ["info", "stats", "schema", "check", "estimate", "grow"],
+    "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
     "bench": ["tatp", "ch", "scan", "restart", "merge", "transactions", "index-cost", "scaling"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
@@ -248,6 +248,15 @@ class Pools(unittest.TestCase):
         refused = flugs("pool", "grow", pool, "8GiB", status=2).stderr
         self.assertIn(str(8 << 30), refused)
         self.assertIn(str(128 << 30), refused)
+        os.remove(pool)
+
+    def test_a_compacted_pool_takes_less_and_is_whole(self):
+        pool = os.path.join(self.directory, "compacted.pool")
+        subprocess.run(["cp", "--sparse=always", self.pool, pool], check=True)
+        compacted = self.json_of("pool", "compact", pool)
+        self.assertLess(compacted["medium_bytes"], compacted["medium_bytes_before"] + (64 << 20))
+        self.assertEqual(compacted["medium_bytes"], os.stat(pool).st_blocks * 512)
+        flugs("pool", "check", pool)
         os.remove(pool)
 
     def test_a_pool_that_must_not_be_written_is_read(self):

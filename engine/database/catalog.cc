@@ -278,6 +278,8 @@ Status Catalog::drop_table(TableId id) {
     pool_.allocator().release(extent);
     break;
   }
+  guard.unlock();
+  pool_.allocator().give_back(pmem::Slack::kSome);
   return {};
 }
 

@@ -184,9 +184,12 @@ Status TableMerge::renew_columns() {
 
 void TableMerge::release() {
   table_.release_replaced();
-  if (!table_.column_reclaim().has_left_over()) return;
-  const std::lock_guard guard(ddl_mutex_);
-  if (!is_stopped()) report_.bytes_given_back += table_.column_reclaim().release_former_editions();
+  if (table_.column_reclaim().has_left_over()) {
+    const std::lock_guard guard(ddl_mutex_);
+    if (!is_stopped())
+      report_.bytes_given_back += table_.column_reclaim().release_former_editions();
+  }
+  pool_.allocator().give_back(pmem::Slack::kSome);
 }
 
 void TableMerge::release_if_unread() {

@@ -22,10 +22,12 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
   FLUGS_CHECK(!arenas.empty() && arenas.size() <= kArenaCountMax);
   *root_ = PoolRoot{};
   std::copy(arenas.begin(), arenas.end(), root_->arenas());
-  const std::uint64_t end = arenas.back().offset + arenas.back().bytes;
-  allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()), end,
-                     options.segment_bytes, options.extent_unit_bytes,
+  allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()),
+                     SpaceShape{.end = arenas.back().offset + arenas.back().bytes,
+                                .segment_bytes = options.segment_bytes,
+                                .unit_bytes = options.extent_unit_bytes},
                      SegmentAllocator::Origin::kCreated);
+  if (!options.gives_back) allocator_->keep_all();
   Status status = allocator_->grow_by_segment();
   if (!status.ok()) return status;
   Persister persister(*medium_);
@@ -61,15 +63,13 @@ Status MappedPool::take(std::uint64_t root_capacity, const PoolOptions& options)
     // Headers, the limits of arenas, and the application root.
     persister.persist(root_, root_bytes(header->arena_count), "rely/1");
   }
-  take_as(arenas, last_arena_end(*header, arenas.back()), header->segment_bytes,
-          header->extent_unit_bytes);
+  take_as(arenas, shape_of(*header, arenas.back()));
+  if (!options.gives_back) allocator_->keep_all();
   return options.max_bytes == 0 ? Status() : grow(options.max_bytes);
 }
 
-void MappedPool::take_as(std::span<ArenaRecord> arenas, std::uint64_t end,
-                         std::uint64_t segment_bytes, std::uint32_t unit_bytes) {
-  allocator_.emplace(*medium_, *this, arenas, end, segment_bytes, unit_bytes,
-                     SegmentAllocator::Origin::kOpened);
+void MappedPool::take_as(std::span<ArenaRecord> arenas, const SpaceShape& shape) {
+  allocator_.emplace(*medium_, *this, arenas, shape, SegmentAllocator::Origin::kOpened);
 }
 
 Status MappedPool::grow(std::uint64_t max_bytes) {

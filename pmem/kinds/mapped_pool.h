@@ -24,6 +24,9 @@ class MappedPool : public Pool, public SegmentSource {
     return root_->headers[0].format_version;
   }
   Status grow(std::uint64_t max_bytes) override;
+  void persist_hole_bytes(std::uint64_t bytes, Persister& persister) noexcept override {
+    pmem::persist_hole_bytes(*root_, bytes, persister);
+  }
 
  protected:
   explicit MappedPool(std::string path) : path_(std::move(path)) {}
@@ -37,9 +40,8 @@ class MappedPool : public Pool, public SegmentSource {
   /// Opens the pool that its header describes, and makes it as large as `options` want it. Root and
   /// arena table may have `root_capacity` bytes.
   Status take(std::uint64_t root_capacity, const PoolOptions& options);
-  /// Opens just its space, as `arenas` describe it; the last one ends at `end`.
-  void take_as(std::span<ArenaRecord> arenas, std::uint64_t end, std::uint64_t segment_bytes,
-               std::uint32_t unit_bytes);
+  /// Opens just its space, as `arenas` describe it.
+  void take_as(std::span<ArenaRecord> arenas, const SpaceShape& shape);
   /// Step 1 of protocol pool-grow: makes the pool's bytes up to `bytes` usable address space,
   /// behind those up to `before`, in a file as long. Fails as `grow`.
   virtual Status extend(std::uint64_t before, std::uint64_t bytes);

@@ -67,6 +67,13 @@ Result<std::unique_ptr<Pool>> MemoryPool::open(std::span<std::byte> buffer,
   return std::unique_ptr<Pool>(std::move(pool));
 }
 
+Status MemoryPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  Persister persister(medium());
+  persister.zero(base() + offset, bytes, "hole-punch/2");
+  persister.fence("hole-punch/2");
+  return {};
+}
+
 Status MemoryPool::extend(std::uint64_t /*before*/, std::uint64_t bytes) {
   if (bytes <= buffer_.size()) return {};
   return Status(StatusCode::kInvalidArgument,

@@ -18,6 +18,8 @@ class MemoryPool final : public MappedPool {
   ~MemoryPool() override { detach(); }
 
   Status provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) override { return {}; }
+  /// Stores zeros, which is what a file system does, so that the crash-state explorer sees it.
+  Status punch(std::uint64_t offset, std::uint64_t bytes) override;
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:

@@ -194,7 +194,9 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   Status status = map(header->max_bytes, options.max_bytes);
   if (status.ok()) status = attach_root(options, sizeof(PoolRoot));
   if (!status.ok()) return status;
-  return take(root_bytes_ - kLineBytes, options);
+  status = take(root_bytes_ - kLineBytes, options);
+  if (status.ok() && has_no_holes_) segments().forget_holes();
+  return status;
 }
 
 /// Checks the kind of the file, that its head leads to our header, that the header is whole and of
@@ -230,16 +232,22 @@ Status ObjectPool::check_space(std::uint64_t root, const PoolHeader& header) {
   // zones, and the provided part of the arenas.
   std::uint64_t needed = arenas[0].offset + (arenas.size() - 1) * kZoneMetadataBytes;
   for (const ArenaRecord& arena : arenas) needed += arena.allocated_limit - arena.offset;
+  needed -= header.hole_bytes;
   const Result<std::uint64_t> occupied = file_.occupied_bytes();
   if (!occupied.ok()) return occupied.status();
-  if (*occupied >= needed) return {};
-  // A copy without its zeros (cp --sparse): take the space now rather than die by SIGBUS later.
-  status = provide_metadata(created_bytes_of(header));
+  return *occupied >= needed ? Status() : provide_all(header, arenas);
+}
+
+/// A copy without its zeros (cp --sparse): takes the space now rather than die by SIGBUS later. The
+/// holes become space again, as nothing tells them from zeros that were left out.
+Status ObjectPool::provide_all(const PoolHeader& header, std::span<const ArenaRecord> arenas) {
+  Status status = provide_metadata(created_bytes_of(header));
   for (const ArenaRecord& arena : arenas) {
     if (!status.ok()) return status;
     if (arena.allocated_limit == arena.offset) continue;
     status = file_.allocate(arena.offset, arena.allocated_limit - arena.offset);
   }
+  has_no_holes_ = status.ok();
   return status;
 }
 

@@ -28,6 +28,9 @@ class ObjectPool final : public MappedPool {
   ~ObjectPool() override;
 
   Status provide(std::uint64_t offset, std::uint64_t bytes) override;
+  Status punch(std::uint64_t offset, std::uint64_t bytes) override {
+    return file_.punch(offset, bytes);
+  }
   void populate(std::uint64_t offset, std::uint64_t bytes) noexcept override;
   bool warm(Extent extent) noexcept override;
 
@@ -44,11 +47,13 @@ class ObjectPool final : public MappedPool {
   Status take_file(const PoolOptions& options);
   Result<PoolHeader> check_before_opening(std::uint64_t bytes);
   Status check_space(std::uint64_t root, const PoolHeader& header);
+  Status provide_all(const PoolHeader& header, std::span<const ArenaRecord> arenas);
   void gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
   Status attach_root(const PoolOptions& options, std::uint64_t capacity);
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
+  bool has_no_holes_ = false;   // opening has provided all space
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
   AddressSpace space_;
   std::uint64_t mapped_bytes_ = 0;  // of space_; changes under the growing mutex and a ForkPause

@@ -281,6 +281,17 @@ Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
   return failed(fmt::format("cannot get {} bytes from the file system", bytes).c_str(), error);
 }
 
+Status PoolFile::punch(std::uint64_t offset, std::uint64_t bytes) const {
+  FLUGS_CHECK(offset % kPageBytes == 0 && bytes % kPageBytes == 0);
+  const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  int error = EINTR;
+  while (error == EINTR)
+    error = ::fallocate(fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0
+                ? 0
+                : errno;
+  return error == 0 ? Status() : failed("cannot make a hole", error);
+}
+
 Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
   static constexpr std::array<std::byte, 16 * kPageBytes> kZeros{};
   const std::uint64_t end = offset + bytes;

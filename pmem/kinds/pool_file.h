@@ -54,6 +54,9 @@ class PoolFile {
   Status map(MediumKind kind, std::span<std::byte> memory, std::uint64_t offset) const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Gives the blocks of the range, which consists of whole pages, back to the file system.
+  /// kIoError: it cannot.
+  Status punch(std::uint64_t offset, std::uint64_t bytes) const;
   /// Writes zeros over the range. kOutOfSpace, kIoError.
   Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.

@@ -71,6 +71,10 @@ Status PoolImage::provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {
                 fmt::format("{}: the pool is open for inspection only", path()));
 }
 
+Status PoolImage::punch(std::uint64_t offset, std::uint64_t bytes) {
+  return provide(offset, bytes);
+}
+
 Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
                                                       std::vector<ImageFinding>& findings,
                                                       Depth depth) {
@@ -167,8 +171,7 @@ Status PoolImage::inspect(std::span<std::byte> file, std::uint64_t root_offset,
     if (status.ok() && depth_ == Depth::kAudit) status = check_untouched(pool, arenas);
     findings.push_back({"arenas", status});
     if (are_usable) {
-      take_as(arenas, last_arena_end(header, arenas.back()), header.segment_bytes,
-              header.extent_unit_bytes);
+      take_as(arenas, shape_of(header, arenas.back()));
       return {};
     }
   }
@@ -185,7 +188,8 @@ Status PoolImage::inspect(std::span<std::byte> file, std::uint64_t root_offset,
         StatusCode::kCorrupt,
         fmt::format("{}: the file ends at the root object: it has no space for data", path()));
   whole_ = {.offset = begin, .bytes = end - begin, .allocated_limit = end, .touched_limit = end};
-  take_as({&whole_, 1}, end, kFallbackSegmentBytes, kFallbackUnitBytes);
+  take_as({&whole_, 1},
+          {.end = end, .segment_bytes = kFallbackSegmentBytes, .unit_bytes = kFallbackUnitBytes});
   return {};
 }
 

@@ -36,6 +36,7 @@ class PoolImage final : public MappedPool {
   ~PoolImage() override { detach(); }
 
   Status provide(std::uint64_t offset, std::uint64_t bytes) override;
+  Status punch(std::uint64_t offset, std::uint64_t bytes) override;
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:

@@ -59,6 +59,11 @@ Status OwnMemoryPool::extend(std::uint64_t before, std::uint64_t bytes) {
   return {};
 }
 
+Status OwnMemoryPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  if (::madvise(base() + offset, bytes, MADV_DONTNEED) == 0) return {};
+  return Status(StatusCode::kIoError, "(memory): madvise");
+}
+
 Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
   Result<PoolFile> file = PoolFile::open_to_read(options.path);
   if (!file.ok()) return file.status();

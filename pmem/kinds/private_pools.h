@@ -20,6 +20,7 @@ class OwnMemoryPool final : public MappedPool {
   ~OwnMemoryPool() override;
 
   Status provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) override { return {}; }
+  Status punch(std::uint64_t offset, std::uint64_t bytes) override;
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:
@@ -39,6 +40,9 @@ class ReadOnlyPool final : public MappedPool {
   ~ReadOnlyPool() override { detach(); }
 
   Status provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) override { return {}; }
+  Status punch(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) override {
+    return Status(StatusCode::kReadOnly);
+  }
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:

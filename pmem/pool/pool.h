@@ -39,6 +39,8 @@ struct PoolOptions {
   /// Free space that a background thread keeps allocated and touched ahead of the writers; 0: no
   /// such thread, and the pool grows in the thread that needs space.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
+  /// Whether free space may go back to the file system.
+  bool gives_back = true;
   Latency latency;
   /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
   /// be removed with Medium::set_observer.

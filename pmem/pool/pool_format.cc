@@ -63,6 +63,9 @@ Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std
         where, fmt::format("header: {} bytes at creation, expected {}up to {}",
                            header.created_bytes, has_grown ? "1 " : "0, not ", header.max_bytes));
   }
+  if (((header.incompat_features & kHolesFeature) != 0) != (header.hole_bytes != 0))
+    return corrupt(where, fmt::format("header: {} bytes of holes, but features {:#x}",
+                                      header.hole_bytes, header.incompat_features));
   if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
     return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
                                       kArenaCountMax));
@@ -76,6 +79,28 @@ std::uint64_t checksum_of(std::span<const ArenaRecord> arenas) noexcept {
     sum = XXH3_64bits_withSeed(&arena, offsetof(ArenaRecord, allocated_limit), sum);
   }
   return sum;
+}
+
+/// Puts `next` into one copy after the other, as the next generation.
+void replace_headers(PoolRoot& root, PoolHeader next, Persister& persister, Label first,
+                     Label second) noexcept {
+  FLUGS_CHECK(is_whole(root.headers[0]));
+  FLUGS_CHECK(std::memcmp(root.headers.data(), &root.headers[1], sizeof next) == 0);  // repaired
+  ++next.generation;
+  next.checksum = checksum_of(next);
+  // Other fields stay: other threads read them.
+  const auto store = [&next](PoolHeader& copy) {
+    copy.incompat_features = next.incompat_features;
+    copy.generation = next.generation;
+    copy.max_bytes = next.max_bytes;
+    copy.created_bytes = next.created_bytes;
+    copy.hole_bytes = next.hole_bytes;
+    copy.checksum = next.checksum;
+  };
+  store(root.headers[1]);
+  persister.persist(&root.headers[1], sizeof next, first);
+  store(root.headers[0]);
+  persister.persist(root.headers.data(), sizeof next, second);
 }
 
 }  // namespace
@@ -126,25 +151,27 @@ void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t 
 //             header.
 void grow_headers(PoolRoot& root, std::uint64_t max_bytes, Persister& persister) noexcept {
   PoolHeader header = root.headers[0];
-  FLUGS_CHECK(is_whole(header) && max_bytes >= header.max_bytes);
-  FLUGS_CHECK(std::memcmp(&header, &root.headers[1], sizeof header) == 0);  // repaired at opening
+  FLUGS_CHECK(max_bytes >= header.max_bytes);
   header.created_bytes = created_bytes_of(header);
   header.incompat_features |= kGrownFeature;
   header.max_bytes = max_bytes;
-  ++header.generation;
-  header.checksum = checksum_of(header);
-  // Other fields stay: other threads read them.
-  const auto store = [&header](PoolHeader& copy) {
-    copy.incompat_features = header.incompat_features;
-    copy.generation = header.generation;
-    copy.max_bytes = header.max_bytes;
-    copy.created_bytes = header.created_bytes;
-    copy.checksum = header.checksum;
-  };
-  store(root.headers[1]);
-  persister.persist(&root.headers[1], sizeof header, "pool-grow/2");
-  store(root.headers[0]);
-  persister.persist(&root.headers[0], sizeof header, "pool-grow/3");
+  replace_headers(root, header, persister, "pool-grow/2", "pool-grow/3");
+}
+
+// Protocol hole-count. Before blocks are given back, with a greater number; after blocks were taken
+// again, with a smaller one. Under the allocator's grow_mutex_.
+//   step  store                        made durable by   power cut just after it: recovery
+//   1     header 1: hole_bytes, the    persist           finds it whole, or torn, and header 0
+//         next generation                                counts
+//   2     header 0, the same           persist           finds it whole, or torn and repairs it
+// Must hold:  1 before 2, else both copies could be torn.
+void persist_hole_bytes(PoolRoot& root, std::uint64_t bytes, Persister& persister) noexcept {
+  PoolHeader header = root.headers[0];
+  if (header.hole_bytes == bytes) return;
+  header.hole_bytes = bytes;
+  header.incompat_features &= ~kHolesFeature;
+  if (bytes != 0) header.incompat_features |= kHolesFeature;
+  replace_headers(root, header, persister, "hole-count/1", "hole-count/2");
 }
 
 Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
@@ -188,6 +215,7 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
                                       header.arenas_checksum, found));
   }
   std::uint64_t free_from = root_end;
+  std::uint64_t allocated = 0;
   for (std::size_t i = 0; i < arenas.size(); ++i) {
     const ArenaRecord& arena = arenas[i];
     // Arenas never touch, so free space of two arenas is never merged into one extent.
@@ -211,7 +239,12 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
                                         end, header.extent_unit_bytes));
     }
     free_from = end;
+    allocated += arena.allocated_limit - arena.offset;
   }
+  if (header.hole_bytes > allocated)
+    return corrupt(where, fmt::format("header: {} bytes of holes, expected up to {}, the space "
+                                      "allocated",
+                                      header.hole_bytes, allocated));
   return {};
 }
 

@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kFormatVersion = 8;
 /// Feature bits that this version knows. An unknown compatible bit is ignored; with an unknown
 /// incompatible bit the pool must not be opened.
 inline constexpr std::uint64_t kGrownFeature = 1;  ///< PoolHeader::created_bytes is in use
-inline constexpr std::uint64_t kKnownIncompatFeatures = kGrownFeature;
+inline constexpr std::uint64_t kHolesFeature = 2;  ///< PoolHeader::hole_bytes is not 0
+inline constexpr std::uint64_t kKnownIncompatFeatures = kGrownFeature | kHolesFeature;
 /// Arenas of the largest pool, 16 TB: libpmemobj's largest object is a little below 16 GB.
 inline constexpr std::uint32_t kArenaCountMax = 1026;
 inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
@@ -39,7 +40,7 @@ static_assert(sizeof(ArenaRecord) == 32);
 static_assert(offsetof(ArenaRecord, allocated_limit) == 16);
 
 /// Identity of the pool. There are two copies, so that one may be lost or torn in an update.
-/// Written at creation; valid from then on. Growing writes one copy after the other.
+/// Written at creation; valid from then on. Growing and hole-count write one copy after the other.
 struct PoolHeader {
   std::array<char, 8> magic;
   std::uint32_t format_version;
@@ -54,7 +55,8 @@ struct PoolHeader {
   std::uint32_t arena_count;
   std::uint64_t arenas_checksum;           ///< XXH3, 64 bits, of offset and bytes of each arena
   std::uint64_t created_bytes;             ///< of a grown pool: max_bytes at its creation; else 0
-  std::array<std::uint64_t, 20> reserved;  ///< 0
+  std::uint64_t hole_bytes;                ///< at most so much of the arenas' space is holes
+  std::array<std::uint64_t, 19> reserved;  ///< 0
   std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(PoolHeader) == 256);
@@ -96,6 +98,22 @@ inline std::uint64_t last_arena_end(const PoolHeader& header, const ArenaRecord&
   return header.max_bytes / header.extent_unit_bytes * header.extent_unit_bytes;
 }
 
+/// What an allocator must know of a pool besides its arenas.
+struct SpaceShape {
+  std::uint64_t end = 0;  ///< of the last arena
+  std::uint64_t segment_bytes = 0;
+  std::uint32_t unit_bytes = 0;
+  std::uint64_t hole_bytes = 0;
+};
+inline SpaceShape shape_of(const PoolHeader& header, const ArenaRecord& last) noexcept {
+  return {.end = last_arena_end(header, last),
+          .segment_bytes = header.segment_bytes,
+          .unit_bytes = header.extent_unit_bytes,
+          .hole_bytes = header.hole_bytes};
+}
+
+/// Protocol hole-count: the header says `bytes` when this returns, durably.
+void persist_hole_bytes(PoolRoot& root, std::uint64_t bytes, Persister& persister) noexcept;
 /// Protocol pool-grow from step 2 on: the pool has `max_bytes` when this returns, durably.
 void grow_headers(PoolRoot& root, std::uint64_t max_bytes, Persister& persister) noexcept;
 

@@ -32,9 +32,10 @@ struct Reserve {
 
 struct SpaceReport {
   std::uint64_t reserved_bytes = 0;   ///< largest size that the pool can grow to
-  std::uint64_t allocated_bytes = 0;  ///< taken from the medium
+  std::uint64_t allocated_bytes = 0;  ///< taken from the medium, and not given back since
   std::uint64_t used_bytes = 0;       ///< in extents with an owner
   std::uint64_t overhead_bytes = 0;   ///< needed by the pool itself: used + free + this = allocated
+  std::uint64_t hole_bytes = 0;       ///< free as well, but must be taken from the medium again
   std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
   std::uint64_t largest_piece = 0;    ///< free, or not taken from the medium yet, side by side
@@ -44,6 +45,12 @@ struct SpaceReport {
     const std::uint64_t kept = overhead_bytes + used_bytes + reserve_bytes;
     return reserved_bytes > kept ? reserved_bytes - kept : 0;
   }
+};
+
+/// How much free space `give_back` leaves in the pool.
+enum class Slack : std::uint8_t {
+  kSome,  ///< what is kept ready for writers, and a 16th of the used space at least
+  kNone,
 };
 
 /// Cuts the pool's segments into extents. Its state is in DRAM only: space that the root reaches is
@@ -71,6 +78,10 @@ class ExtentAllocator {
   /// Gives an extent back. The persistent pointer to it must be durably gone.
   virtual void release(Extent extent) = 0;
 
+  /// Gives free space back to the file system, the largest pieces first, where the medium can do
+  /// so. Writers go on meanwhile.
+  virtual void give_back(Slack slack) = 0;
+
   /// While opening: `owner` reaches this extent. Fails with kCorrupt when it is misaligned, out of
   /// bounds, not in one segment, or overlaps another claimed extent; the message names `owner`.
   virtual Status claim(Extent extent, std::string_view owner) = 0;
@@ -84,7 +95,7 @@ class ExtentAllocator {
 
   virtual SpaceReport space() const = 0;
   virtual std::uint32_t unit_bytes() const noexcept = 0;
-  /// Free extents as they are now, for audits: sum of sizes and number of pieces.
+  /// Free extents as they are now, for audits; without holes.
   virtual std::uint64_t free_bytes() const = 0;
 };
 

@@ -64,6 +64,27 @@ std::optional<Extent> FreeMap::take_below(std::uint64_t bytes, std::uint64_t end
   return std::nullopt;
 }
 
+bool FreeMap::take_at(Extent part) {
+  auto piece = by_offset_.upper_bound(part.offset);
+  if (part.bytes == 0 || piece == by_offset_.begin()) return false;
+  --piece;
+  const Extent whole{piece->first, piece->second};
+  const std::uint64_t before = part.offset - whole.offset;
+  if (before >= whole.bytes || part.bytes > whole.bytes - before) return false;
+  leave(piece);
+  if (before != 0) enter({whole.offset, before});
+  const std::uint64_t after = whole.bytes - before - part.bytes;
+  if (after != 0) enter({part.offset + part.bytes, after});
+  return true;
+}
+
+Extent FreeMap::first_from(std::uint64_t offset) const noexcept {
+  auto piece = by_offset_.upper_bound(offset);
+  if (piece != by_offset_.begin() && std::prev(piece)->first + std::prev(piece)->second > offset)
+    --piece;
+  return piece == by_offset_.end() ? Extent{} : Extent{piece->first, piece->second};
+}
+
 std::uint64_t FreeMap::bytes_ending_at(std::uint64_t offset) const noexcept {
   auto it = by_offset_.lower_bound(offset);
   if (it == by_offset_.begin()) return 0;

@@ -23,6 +23,15 @@ class FreeMap {
   /// Takes `bytes` from the piece with the lowest offset that holds them, if the bytes then lie
   /// before `end`. O(pieces).
   std::optional<Extent> take_below(std::uint64_t bytes, std::uint64_t end);
+  /// Takes a part of a free piece. False, and no change, when it is not free as a whole.
+  bool take_at(Extent part);
+  /// The largest piece; 0 bytes: there is none.
+  Extent largest() const noexcept {
+    if (by_size_.empty()) return {};
+    return {by_size_.rbegin()->second, by_size_.rbegin()->first};
+  }
+  /// The first piece that ends behind `offset`; 0 bytes: there is none.
+  Extent first_from(std::uint64_t offset) const noexcept;
 
   /// Bytes of the piece that ends at `offset`, 0 when none does.
   std::uint64_t bytes_ending_at(std::uint64_t offset) const noexcept;

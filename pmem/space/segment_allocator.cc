@@ -27,22 +27,22 @@ std::uint64_t touch_step(std::uint64_t segment_bytes, std::uint64_t unit_bytes) 
 }  // namespace
 
 SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
-                                   std::span<ArenaRecord> arenas, std::uint64_t end,
-                                   std::uint64_t segment_bytes, std::uint32_t unit_bytes,
+                                   std::span<ArenaRecord> arenas, const SpaceShape& shape,
                                    Origin origin)
     : medium_(medium),
       source_(source),
-      unit_bytes_(unit_bytes),
-      segment_bytes_(segment_bytes),
-      touch_step_bytes_(touch_step(segment_bytes, unit_bytes)),
+      unit_bytes_(shape.unit_bytes),
+      segment_bytes_(shape.segment_bytes),
+      touch_step_bytes_(touch_step(shape.segment_bytes, shape.unit_bytes)),
       grow_persister_(medium),
+      hole_bytes_(shape.hole_bytes),
       touch_persister_(medium),
       has_finished_claims_(origin == Origin::kCreated) {
   std::uint64_t previous_end = 0;
   for (ArenaRecord& record : arenas) {
     const bool is_last = &record == &arenas.back();
     const Arena arena{.begin = record.offset,
-                      .end = is_last ? end : record.offset + record.bytes,
+                      .end = is_last ? shape.end : record.offset + record.bytes,
                       .record = &record,
                       .allocated_limit = record.allocated_limit,
                       .touched_limit = record.touched_limit,
@@ -103,8 +103,13 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
       return *extent;
     }
-    if (is_reserved)
+    if (is_reserved) {
+      // Side by side with a hole the free space may be enough.
+      const Result<bool> filled = fill_holes_beside(wanted);
+      if (!filled.ok()) return out_of_space(bytes, filled.status());
+      if (*filled) continue;
       return out_of_space(bytes, at_largest("the rest is kept for deletions and merges: "));
+    }
     const Status status = provide_for(wanted);
     if (!status.ok()) {
       if (status.code() == StatusCode::kOutOfSpace) return out_of_space(bytes, status);
@@ -131,14 +136,14 @@ void SegmentAllocator::keep_reserve(Reserve reserve) {
 /// Under map_mutex_. Growing an arena does not change the answer: its free end and what it can grow
 /// by count as one piece.
 bool SegmentAllocator::has_reserve() const noexcept {
-  std::uint64_t bytes = free_.free_bytes();
+  std::uint64_t bytes = free_.free_bytes() + holes_.free_bytes();
   for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
   return bytes >= reserve_.bytes && largest_piece() >= reserve_.piece;
 }
 
-/// Under map_mutex_.
+/// Under map_mutex_. Free space beside a hole counts as another piece.
 std::uint64_t SegmentAllocator::largest_piece() const noexcept {
-  std::uint64_t piece = free_.largest_bytes();
+  std::uint64_t piece = std::max(free_.largest_bytes(), holes_.largest_bytes());
   for (const Arena& arena : arenas_)
     piece = std::max(
         piece, arena.end - arena.allocated_limit + free_.bytes_ending_at(arena.allocated_limit));
@@ -240,9 +245,12 @@ Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
 void SegmentAllocator::finish_claims() {
   const std::scoped_lock lock(map_mutex_, claim_lock_);
   if (has_finished_claims_) return;
+  // Nothing tells which of the free pieces are holes.
+  FreeMap& free = hole_bytes_ != 0 ? holes_ : free_;
   for (const Arena& arena : arenas_)
     claims_.for_each_gap(arena.begin, arena.allocated_limit,
-                         [this](Extent gap) { FLUGS_CHECK(free_.add(gap)); });
+                         [&free](Extent gap) { FLUGS_CHECK(free.add(gap)); });
+  hole_bytes_ = std::min(hole_bytes_.load(), holes_.free_bytes());
   used_bytes_ = claims_.bytes();
   claims_.clear();
   // The growing thread wakes up at the first allocation, so that opening has the machine for
@@ -268,15 +276,17 @@ SpaceReport SegmentAllocator::space() const {
   for (const Arena& arena : arenas_) {
     report.allocated_bytes += arena.allocated_limit - arena.begin;
   }
+  report.hole_bytes = likely_hole_bytes();
+  report.allocated_bytes -= report.hole_bytes;
   return report;
 }
 
 std::uint64_t SegmentAllocator::free_bytes() const {
   const std::scoped_lock lock(map_mutex_);
-  if (has_finished_claims_) return free_.free_bytes();
+  if (has_finished_claims_) return free_.free_bytes() + holes_.free_bytes() - likely_hole_bytes();
   std::uint64_t bytes = 0;
   for (const Arena& arena : arenas_) bytes += arena.allocated_limit - arena.begin;
-  return bytes - claimed_bytes();
+  return bytes - claimed_bytes() - likely_hole_bytes();
 }
 
 Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) const {

@@ -30,11 +30,10 @@ class SegmentAllocator final : public ExtentAllocator {
  public:
   enum class Origin : std::uint8_t { kCreated, kOpened };
 
-  /// `arenas` lie in the pool and have been checked, or their creator has just written them; the
-  /// last one ends at `end`. In an opened pool all allocated space is free until it is claimed.
+  /// `arenas` lie in the pool and have been checked, or their creator has just written them. In an
+  /// opened pool all allocated space is free until it is claimed.
   SegmentAllocator(Medium& medium, SegmentSource& source, std::span<ArenaRecord> arenas,
-                   std::uint64_t end, std::uint64_t segment_bytes, std::uint32_t unit_bytes,
-                   Origin origin);
+                   const SpaceShape& shape, Origin origin);
   ~SegmentAllocator() override;
 
   Result<Extent> allocate(std::uint64_t bytes, Persister& persister, Purpose purpose) override;
@@ -42,6 +41,7 @@ class SegmentAllocator final : public ExtentAllocator {
                                 Persister& persister) override;
   void keep_reserve(Reserve reserve) override;
   void release(Extent extent) override;
+  void give_back(Slack slack) override;
   Status claim(Extent extent, std::string_view owner) override;
   void finish_claims() override;
   void tell_growth(std::function<void(std::uint64_t)> told) override;
@@ -51,6 +51,10 @@ class SegmentAllocator final : public ExtentAllocator {
 
   /// Calls `steps` while nothing else grows; from then on the last arena ends where it says.
   Status move_end(FunctionRef<Result<std::uint64_t>()> steps);
+  /// give_back does nothing from now on. Before other threads have the pool.
+  void keep_all() noexcept { can_punch_ = false; }
+  /// All space of the pool is provided, also what its header takes for holes. While opening.
+  void forget_holes();
   /// Provides one segment, or the rest of the pool. For the creator.
   Status grow_by_segment();
   /// From finish_claims() on, or from now on if that was before, a thread keeps `bytes` free bytes
@@ -77,6 +81,16 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t hand_out(Extent extent);
   Status provide_for(std::uint64_t bytes);
   Status grow(Arena& arena, std::uint64_t bytes, bool populates);
+  void set_hole_bytes(std::uint64_t bytes);
+  std::vector<Extent> take_excess(Slack slack);
+  Extent to_punch(std::uint64_t excess) const noexcept;
+  void punch(std::span<const Extent> pieces);
+  void punch_again(Slack slack);
+  std::uint64_t slack_bytes(Slack slack) const noexcept;
+  std::uint64_t likely_hole_bytes() const noexcept;
+  Status fill_hole(std::uint64_t bytes, std::uint64_t step, bool populates);
+  Status fill_all_holes();
+  Result<bool> fill_holes_beside(std::uint64_t wanted);
   std::uint64_t slice_bytes() const noexcept;
   std::uint64_t growth(const Arena& arena, std::uint64_t missing,
                        std::uint64_t step) const noexcept;
@@ -97,11 +111,14 @@ class SegmentAllocator final : public ExtentAllocator {
   std::function<void(std::uint64_t)> told_growth_;  // under grow_mutex_
   Persister grow_persister_;                        // under grow_mutex_
   std::atomic<int> writers_waiting_{0};             // for grow_mutex_
+  std::atomic<std::uint64_t> hole_bytes_;           // as in the header; written under grow_mutex_
+  bool can_punch_ = true;                           // under grow_mutex_
 
   mutable Mutex map_mutex_;
   std::vector<Arena> arenas_;   // of fixed length; limits and ends are written under both mutexes
   bool is_at_largest_ = false;  // no arena has space to grow into
   FreeMap free_;                // empty until claims are finished
+  FreeMap holes_;  // free as well, but must be provided: likely holes, all that are ones included
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;
   Reserve reserve_;

@@ -43,9 +43,13 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   writers_waiting_.fetch_sub(1);
   Arena* target = nullptr;
   std::uint64_t missing = 0;
+  bool is_in_hole = false;
+  bool has_holes = false;
   {
     const std::scoped_lock map_lock(map_mutex_);
     if (free_.largest_bytes() >= bytes) return {};
+    is_in_hole = holes_.largest_bytes() >= bytes;
+    has_holes = holes_.free_bytes() != 0;
     for (Arena& arena : arenas_) {
       // New space joins the free space at the end of the old.
       const std::uint64_t tail = free_.bytes_ending_at(arena.allocated_limit);
@@ -56,6 +60,8 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
       break;
     }
   }
+  if (is_in_hole) return fill_hole(bytes, has_grower_ ? slice_bytes() : segment_bytes_, false);
+  if (target == nullptr && has_holes) return fill_all_holes();
   if (target == nullptr) {
     return at_largest("");
   }
@@ -171,6 +177,9 @@ void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
       end = arena.allocated_limit;
     }
     while (begin < end && budget != 0 && !stop.stop_requested()) {
+      while (writers_waiting_.load() != 0) std::this_thread::yield();
+      const std::scoped_lock lock(grow_mutex_);  // nothing becomes a hole meanwhile
+      if (hole_bytes_ != 0) return;              // touching a hole would fill it
       const std::uint64_t bytes = std::min({kSliceBytes, end - begin, budget});
       source_.populate(begin, bytes);
       begin += bytes;
@@ -182,6 +191,12 @@ void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
 /// Fails with kNotFound when the pool has its largest size: until that changes, the thread sleeps.
 Status SegmentAllocator::grow_slice() {
   const std::scoped_lock lock(grow_mutex_);
+  std::uint64_t largest = 0;
+  {
+    const std::scoped_lock map_lock(map_mutex_);
+    largest = holes_.largest_bytes();
+  }
+  if (largest != 0) return fill_hole(unit_bytes_, slice_bytes(), true);
   for (Arena& arena : arenas_) {
     const std::uint64_t step = growth(arena, unit_bytes_, slice_bytes());
     if (step != 0) return grow(arena, step, true);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "flugs/status.h"
+#include "pmem/medium/persist.h"
 
 namespace flugs::pmem {
 
@@ -14,6 +15,11 @@ class SegmentSource {
   /// zero unless it was provided before. Doing it twice is harmless. Fails with kOutOfSpace or
   /// kIoError; then space that was provided stays usable.
   virtual Status provide(std::uint64_t offset, std::uint64_t bytes) = 0;
+  /// Gives the blocks of the range back to the file system. Then it reads zero, and must be
+  /// provided again before it is used. A failure means that the medium cannot: nothing has changed.
+  virtual Status punch(std::uint64_t offset, std::uint64_t bytes) = 0;
+  /// Protocol hole-count: the pool says durably that at most `bytes` of its space are holes.
+  virtual void persist_hole_bytes(std::uint64_t bytes, Persister& persister) noexcept = 0;
   /// Touches every page of the range, without changing a byte, so that writers meet no page fault.
   virtual void populate(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
 };

@@ -66,6 +66,7 @@ class FaultyPool final : public pmem::Pool {
     }
     void keep_reserve(pmem::Reserve reserve) override { allocator_.keep_reserve(reserve); }
     void release(pmem::Extent extent) override { allocator_.release(extent); }
+    void give_back(pmem::Slack slack) override { allocator_.give_back(slack); }
     Status claim(pmem::Extent extent, std::string_view owner) override {
       return allocator_.claim(extent, owner);
     }

@@ -82,6 +82,14 @@ class Owner {
     persister_.persist(&slot.is_set, 8, "owner/4");
     pool_.allocator().release({slot.offset, slot.bytes});
   }
+  /// A mistake: the space goes back to the file system while the pointer to it is still there.
+  void remove_too_early(std::size_t index) {
+    Slot& slot = slots_of(pool_)[index];
+    pool_.allocator().release({slot.offset, slot.bytes});
+    pool_.allocator().give_back(Slack::kNone);
+    slot.is_set = 0;
+    persister_.persist(&slot.is_set, 8, "owner/4");
+  }
 
  private:
   Pool& pool_;
@@ -264,6 +272,85 @@ TEST_CASE("every fence of allocating and growing is needed", "[pmem][crash]") {
   const ExplorerReport report = explore_allocations(options, 400);
   INFO(options.ignored_fence);
   CHECK_FALSE(report.ok());
+}
+
+/// The same with extents of whole pages, whose space goes back to the file system when they are
+/// released: MemoryPool::punch stores zeros, as a file system makes a hole.
+ExplorerReport explore_holes(ExplorerOptions options, bool punches_too_early = false) {
+  const PoolBuffer buffer(131072);
+  PoolOptions pool_options;
+  pool_options.extent_unit_bytes = 256;
+  pool_options.segment_bytes = 16384;
+  auto pool = Pool::create_in_memory(buffer.span(), pool_options);
+  std::mt19937_64 random(options.seed);
+  std::uint64_t promised_holes = 0;
+  CrashExplorer explorer(
+      buffer.span(),
+      [&](std::span<std::byte> image, ExplorerContext& context) {
+        const auto& root = *reinterpret_cast<const PoolRoot*>(image.data());
+        const Result<PoolHeader> header = choose_header(root.headers, image.size(), "image");
+        if (!header.ok()) return header.status();
+        if (context.depth() == 0 && header->hole_bytes < promised_holes)
+          return wrong(fmt::format("{} bytes are holes, the header says {}", promised_holes,
+                                   header->hole_bytes));
+        return check_image(image, context);
+      },
+      std::move(options));
+  (*pool)->medium().set_observer(&explorer);
+  Owner owner(**pool);
+  for (int step = 0; step < 40 && !explorer.is_done(); ++step) {
+    const std::size_t index = random() % 8;
+    promised_holes = 0;  // some may be filled
+    if (slots_of(**pool)[index].is_set == 0) {
+      const std::uint64_t words = 512 + random() % 512;
+      CHECK(owner.put(index, words * 8, 1 + random() % 1000000, random() % words).ok());
+    } else if (punches_too_early) {
+      owner.remove_too_early(index);
+    } else {
+      owner.remove(index);
+      (*pool)->allocator().give_back(step % 3 == 0 ? Slack::kSome : Slack::kNone);
+    }
+    promised_holes = (*pool)->allocator().space().hole_bytes;
+    explorer.crash_now("given back");
+  }
+  (*pool)->medium().set_observer(nullptr);
+  CHECK((explorer.is_done() || promised_holes != 0));
+  return explorer.report();
+}
+
+ExplorerOptions options_for_holes() {
+  ExplorerOptions options;
+  options.combinations_max = 64;
+  options.random_images = 16;
+  options.images_max = 100000;
+  return options;
+}
+
+TEST_CASE("no crash state of giving space back loses data or the count of holes",
+          "[pmem][crash][holes]") {
+  ExplorerOptions options = options_for_holes();
+  options.seed = GENERATE(1U, 2U);
+  options.nested_depth = options.seed == 1 ? 1 : 0;
+  options.nested_one_in = 20;
+  options.images_max = 15000;
+  const ExplorerReport report = explore_holes(options);
+  INFO(report.to_string());
+  CHECK(report.ok());
+  CHECK(report.images_checked > 1000);
+}
+
+TEST_CASE("space that goes back before the pointer to it is durably gone is found",
+          "[pmem][crash][holes]") {
+  CHECK_FALSE(explore_holes(options_for_holes(), true).ok());
+}
+
+TEST_CASE("every flush and fence of giving space back is needed", "[pmem][crash][holes]") {
+  ExplorerOptions options = options_for_holes();
+  SECTION("flushes") {
+    options.ignored_flush = GENERATE("hole-count/1", "hole-count/2", "owner/4");
+  }
+  SECTION("fences") { options.ignored_fence = GENERATE("hole-count/1", "hole-count/2", "owner/4"); }
+  CHECK_FALSE(explore_holes(options).ok());
 }
 
 TEST_CASE("a crash while a pool is created leaves a pool or none", "[pmem][crash]") {

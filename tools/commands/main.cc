@@ -83,13 +83,14 @@ void add_commands(CLI::App& app, Action& action) {
   app.set_help_flag("-h,--help", "Print this help");
   add_demo(app, action);
   app.require_subcommand(0, 1);  // without it, words after a group would be looked up in `app`
-  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool, or make it larger");
+  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool, or change its size");
   add_info(pool, action);
   add_stats(pool, action);
   add_schema(pool, action);
   add_check(pool, action);
   add_estimate(pool, action);
   add_grow(pool, action);
+  add_compact(pool, action);
   CLI::App& bench = *app.add_subcommand("bench", "Measure");
   add_tatp(bench, action);
   add_ch(bench, action);

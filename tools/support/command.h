@@ -33,6 +33,7 @@ void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
 void add_schema(CLI::App& app, Action& action);
 void add_grow(CLI::App& app, Action& action);
+void add_compact(CLI::App& app, Action& action);
 void add_estimate(CLI::App& app, Action& action);
 // The processes that demo, kill-loop, history and restart start, kill and start again; not in
 // --help.

@@ -57,6 +57,7 @@ Status read_points(std::string_view words, ExplorerOptions& options) {
 Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& protocol) {
   RigOptions options;
   options.pool_bytes = pool_bytes(exploration, protocol);
+  options.gives_back = protocol.gives_back;
   options.index_place = exploration.hints ? IndexPlace::kPool : IndexPlace::kDram;
   options.slots = exploration.slots;
   options.late_indexes = exploration.late;

@@ -44,6 +44,8 @@ constexpr std::string_view kWordsAreLine =
 constexpr std::string_view kNewSegment =
     "here only: a segment that was never used is zeros; in a reused segment `next` would do harm, "
     "old hints would not";
+constexpr std::string_view kFreeSpace =
+    "nobody reads free space, and it is zeroed before an extent is cut from it";
 constexpr std::string_view kNextIsEntrys = "the writer of an entry there flushes `next` with it";
 
 constexpr MutationCase kCases[] = {
@@ -117,6 +119,12 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "extent-touch/1", "row_chunks"},
     {Kind::kNoFlush, "segment-grow/2", "long_texts", Region::kOther, true},
     {Kind::kNoFence, "segment-grow/2", "long_texts", Region::kOther, true},
+    {Kind::kNoFlush, "hole-count/1", "holes"},
+    {Kind::kNoFence, "hole-count/1", "holes"},
+    {Kind::kNoFlush, "hole-count/2", "holes"},
+    {Kind::kNoFence, "hole-count/2", "holes"},
+    {Kind::kNoFlush, "hole-punch/2", "holes", Region::kOther, false, kFreeSpace},
+    {Kind::kNoFence, "hole-punch/2", "holes", Region::kOther, false, kFreeSpace},
     {Kind::kNoFlush, "pool-create/1", "create_database", Region::kOther, false,
      "the application root of a new pool is zero already, and the arenas share their line with the "
      "limits that segment-grow and extent-touch make durable"},

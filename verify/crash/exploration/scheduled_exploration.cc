@@ -84,6 +84,7 @@ ExplorationResult explore_schedules(const Exploration& exploration, const Protoc
       break;
     }
     options.pool_bytes = pool_bytes(exploration, protocol);
+    options.gives_back = protocol.gives_back;
     options.index_place = exploration.hints ? IndexPlace::kPool : IndexPlace::kDram;
     options.slots = std::max(exploration.slots, protocol.threads);
     options.mutes_script = true;

@@ -37,13 +37,14 @@ OpenOptions open_options(std::uint32_t slots) {
 
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
-                                                         std::uint32_t slots, bool late_indexes) {
+                                                         const RigOptions& rig, bool late_indexes) {
   pmem::PoolOptions options;
+  options.gives_back = rig.gives_back;
   options.observer = observer;
   auto pool = pmem::Pool::open_in_memory(memory, options);
   if (!pool.ok()) return std::move(pool).status();
   const engine::OpeningBudget budget(late_indexes ? 0 : engine::OpeningBudget::kBuiltAtOnce);
-  auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), budget);
+  auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(rig.slots), budget);
   if (!core.ok() || !late_indexes) return core;
   // As if a thread would make them later.
   for (const TableId id : (*core)->tables())
@@ -79,6 +80,7 @@ Status CrashRig::create(pmem::PersistObserver* observer) {
   pool_options.segment_bytes = std::uint64_t{16} << 10;
   pool_options.extent_unit_bytes = 256;
   pool_options.observer = observer;
+  pool_options.gives_back = options_.gives_back;
   auto pool = pmem::Pool::create_in_memory(buffer_.span(), pool_options);
   if (!pool.ok()) return std::move(pool).status();
   OpenOptions options = open_options(options_.slots);
@@ -317,7 +319,7 @@ Status CrashRig::open_live() {
 }
 
 Status CrashRig::open_live(Expectation::Outcome*& outcome) {
-  auto core = open_image(buffer_.span(), filter_.get(), options_.slots, options_.late_indexes);
+  auto core = open_image(buffer_.span(), filter_.get(), options_, options_.late_indexes);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
   steps_before_indexes_ = 1 + openings_++ % kStepsBeforeIndexesMax;

@@ -47,6 +47,7 @@ struct RigOptions {
   bool late_indexes = false;  ///< opening makes no index in DRAM, and the indexes of dictionaries
                               ///< wait
   bool watches_creation = false;
+  bool gives_back = false;    ///< free space becomes holes, which read zero
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
   // For run_threads().
   Schedule schedule = {};
@@ -195,6 +196,6 @@ class CrashRig {
 /// Opens the pool that a rig left behind.
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
-                                                         std::uint32_t slots, bool late_indexes);
+                                                         const RigOptions& rig, bool late_indexes);
 
 }  // namespace flugs::crash

@@ -134,7 +134,7 @@ bool CrashRig::has_room(std::uint64_t bytes, const std::optional<TableSchema>& a
 
 bool CrashRig::has_room_after_opening(std::uint64_t bytes,
                                       const std::optional<TableSchema>& another) {
-  auto core = open_image(trial_.span(), nullptr, options_.slots, false);
+  auto core = open_image(trial_.span(), nullptr, options_, false);
   if (core.code() == StatusCode::kOutOfSpace) return false;
   if (!core.ok()) return true;  // the judge will say so
   ModelSteps model(now_.state());
@@ -153,7 +153,7 @@ bool CrashRig::has_room_after_opening(std::uint64_t bytes,
 
 Status CrashRig::check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
                                       std::uint64_t used) {
-  auto core = open_image(image, nullptr, options_.slots, false);
+  auto core = open_image(image, nullptr, options_, false);
   if (!core.ok()) return says("opening again", core.status());
   if (used_bytes(**core) != used)
     return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,
@@ -173,8 +173,8 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   }
   pmem::PersistObserver* nested = context.observer();
   Filter filter(*this, image, nested, nullptr);
-  auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots,
-                         options_.late_indexes);
+  auto core =
+      open_image(image, nested == nullptr ? nullptr : &filter, options_, options_.late_indexes);
   if (!core.ok() && is_creating_ &&
       core.status().message().find("no intact header") != std::string_view::npos)
     return {};

@@ -24,6 +24,7 @@ struct Protocol {
   bool watches_creation = false;
   /// Above 0: the script runs this many threads, and each exploration looks at many schedules.
   std::uint32_t threads = 0;
+  bool gives_back = false;  ///< RigOptions::gives_back
 };
 
 std::span<const Protocol> protocols();

@@ -191,6 +191,29 @@ void script_numbers(CrashRig& rig) {
   rig.commit(tickets(1));
 }
 
+// Dropping a table makes its space holes; other tables fill some of them, before and after opening.
+void script_holes(CrashRig& rig) {
+  const auto fill_wide = [&rig](std::int32_t chunks) {
+    rig.create_table(wide_schema());
+    for (std::int32_t i = 0; i < chunks; ++i) {
+      Writes writes;
+      for (std::int32_t id = 0; id < 16; ++id)
+        writes.push_back(insert("wide", wide_row(100 * i + id)));
+      rig.commit(writes);
+    }
+  };
+  fill_wide(7);
+  rig.watch();
+  rig.drop_table("wide");
+  rig.create_table(people_schema());
+  rig.commit({insert("people", person(1, "Ann", "Kiel", 1, "note"))});
+  fill_wide(3);
+  rig.reopen();
+  rig.drop_table("wide");
+  rig.crash(1);
+  fill_wide(2);
+}
+
 // All allocations go where a dropped table was, which is full of its bytes.
 void script_used_space(CrashRig& rig) {
   for (int round = 0; round < 2; ++round) {

@@ -43,6 +43,7 @@ void script_alter_keys(CrashRig& rig);
 void script_constraints(CrashRig& rig);
 void script_numbers(CrashRig& rig);
 void script_used_space(CrashRig& rig);
+void script_holes(CrashRig& rig);
 void script_slot_array(CrashRig& rig);
 void script_generations(CrashRig& rig);
 void script_grown_generations(CrashRig& rig);
