@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
@@ -245,7 +246,7 @@ class TransactionSlots {
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};
-  std::mutex hold_mutex_;  // from begin_hold to end_hold
+  Mutex hold_mutex_;  // from begin_hold to end_hold
   std::atomic<std::uint32_t> opening_kept_{0};
   std::atomic<std::uint64_t> held_snapshot_{SlotMirror::kNoSnapshot};
   // The last result of shared_oldest_snapshot, and a lower bound of its time. Written once for

@@ -193,6 +193,24 @@ class Pools(unittest.TestCase):
             self.assertRegex(flugs("pool", command, self.pool).stdout,
                              r"(?m)^subscriber +1000 ")
 
+    def test_info_shows_the_space_of_each_table(self):
+        found = self.json_of("pool", "info", self.pool)
+        self.assertEqual(found["pool_used_bytes"] + found["pool_free_bytes"] +
+                         found["pool_overhead_bytes"], found["pool_bytes"])
+        tables = {table["name"]: table["space"] for table in found["tables"]}
+        for space in tables.values():
+            parts = (space[part] for part in (
+                "delta_bytes", "main_bytes", "dictionary_bytes", "hint_index_bytes",
+                "index_run_bytes", "catalog_bytes", "replaced_bytes"))
+            self.assertEqual(sum(parts), space["pool_bytes"])
+            estimate = space["dead_bytes_estimate"]
+            self.assertLess(estimate["bytes"], space["pool_bytes"])
+        self.assertLess(sum(space["pool_bytes"] for space in tables.values()),
+                        found["pool_used_bytes"])
+        text = flugs("pool", "info", self.pool).stdout
+        self.assertRegex(text, r"(?m)^table .* dictionaries +indexes +in all +dead$")
+        self.assertRegex(text, r"(?m)^.* free, .* in holes, .* in reserve .*; .* left for rows$")
+
     def test_a_summary_comes_first_and_details_with_v(self):
         for command, detail in (("check", "table subscriber, column s_id"),
                                 ("stats", r"(?m)^s_id +int32"),
@@ -269,6 +287,7 @@ class Pools(unittest.TestCase):
             done = subprocess.run([*prefix, FLUGS, "pool", "info", self.pool], check=True,
                                   capture_output=True, text=True)
             self.assertIn("medium read-only", done.stdout)
+            self.assertIn("left for rows", done.stdout)
             self.assertRegex(done.stdout, r"(?m)^subscriber +")
             done = subprocess.run([*prefix, FLUGS, "pool", "stats", self.pool], check=True,
                                   capture_output=True, text=True)

@@ -57,6 +57,22 @@ void watch(const Database& database) {
   // --8<-- [end:watch]
 }
 
+Status look_at_space(const Database& database) {
+  // --8<-- [start:space]
+  const Statistics pool = database.statistics();
+  std::cout << pool.pool_used_bytes << " bytes used, " << pool.pool_left_bytes
+            << " left for new rows\n";
+  for (const TableId table : database.tables()) {
+    FLUGS_ASSIGN(const TableStatistics space, database.table_statistics(table));
+    FLUGS_ASSIGN(const MergeEstimate merge, database.estimate_merge(table));
+    std::cout << space.name << ": " << space.pool_bytes << " bytes, about "
+              << merge.bytes() << " of them dead; open transactions keep "
+              << merge.bytes_kept() << " more\n";
+  }
+  // --8<-- [end:space]
+  return {};
+}
+
 void look_at_opening(const Database& database) {
   // --8<-- [start:recovery]
   const RecoveryReport& report = database.recovery_report();
@@ -139,6 +155,7 @@ Status listen(const std::string& path) {
 Status operating(Database& database) {
   FLUGS_TRY(merge(database));
   watch(database);
+  FLUGS_TRY(look_at_space(database));
   look_at_opening(database);
   // --8<-- [start:verify]
   FLUGS_TRY(database.check());  // fails with kBusy if a transaction is open

@@ -294,6 +294,11 @@ Result<MergeStatus> Database::merge_status(TableId table) const {
   return core_->merge_status(table);
 }
 
+Result<MergeEstimate> Database::estimate_merge(TableId table) const {
+  if (!is_usable(core_)) return unusable(core_);
+  return core_->estimate_merge(table);
+}
+
 Status Database::check(const CallOptions& options) {
   return is_usable(core_) ? core_->verify(options) : unusable(core_);
 }

@@ -17,6 +17,7 @@
 #include "tables/data/table_hints.h"
 #include "tables/data/table_statistics.h"
 #include "tables/data/unlink_rows.h"
+#include "tables/table/space_estimate.h"
 
 namespace flugs::engine {
 
@@ -200,6 +201,11 @@ Statistics DatabaseCore::statistics() const {
   statistics.pool_reserved_bytes = space.reserved_bytes;
   statistics.pool_allocated_bytes = space.allocated_bytes;
   statistics.pool_used_bytes = space.used_bytes;
+  statistics.pool_free_bytes = space.free_bytes();
+  statistics.pool_overhead_bytes = space.overhead_bytes;
+  statistics.pool_hole_bytes = space.hole_bytes;
+  statistics.pool_reserve_bytes = space.reserve_bytes;
+  statistics.pool_left_bytes = space.left_bytes();
   const pmem::PersistCounters counters = medium.counters();
   statistics.lines_flushed = counters.lines_flushed;
   statistics.fences = counters.fences;
@@ -234,7 +240,24 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
   const std::lock_guard guard(catalog_.ddl_mutex());  // editions of columns do not go meanwhile
   const Table* found = table(id);
   if (found == nullptr) return no_table();
-  return statistics_of(found->data(), found->free_rows());
+  TableStatistics statistics = statistics_of(found->data(), found->free_rows());
+  statistics.catalog_bytes = found->table_columns().description_bytes();
+  statistics.pool_bytes = statistics.delta_bytes + statistics.main_bytes +
+                          statistics.dictionary_bytes + statistics.hint_index_bytes +
+                          statistics.index_run_bytes + statistics.catalog_bytes +
+                          statistics.replaced_bytes;
+  return statistics;
+}
+
+Result<MergeEstimate> DatabaseCore::estimate_merge(TableId id) {
+  const Table* found = table(id);
+  if (found == nullptr) return no_table();
+  SpaceEstimate estimate(found->data(), slots(), 1);
+  estimate.count_rows();
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  if (found->is_dropped()) return no_table();
+  estimate.count_columns();
+  return estimate.result();
 }
 
 Status DatabaseCore::verify(const CallOptions& options) {

@@ -21,7 +21,6 @@
 #include "engine/database/schema_changes.h"
 #include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
-#include "flugs/merge.h"
 #include "flugs/retry.h"
 
 namespace flugs::engine {
@@ -146,6 +145,7 @@ class DatabaseCore final {
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
+  Result<MergeEstimate> estimate_merge(TableId id);
   Status finish_opening();
   Statistics statistics() const;
   Result<TableStatistics> statistics(TableId id) const;

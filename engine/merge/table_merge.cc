@@ -105,12 +105,8 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
   return plan;
 }
 
-// What is little in a large pool is much in a small one.
 std::uint64_t TableMerge::waste_bytes() const noexcept {
-  constexpr std::uint64_t kShare = 64;
-  constexpr std::uint64_t kNever = ~std::uint64_t{0};
-  const std::uint64_t bytes = options_.waste_bytes;
-  return bytes == kNever ? bytes : std::min(bytes, pool_.medium().bytes() / kShare);
+  return ColumnReclaim::waste_bytes(options_, pool_.medium().bytes());
 }
 
 // A chunk without rows is merged for the cells of a former edition that owns at least this many

@@ -40,6 +40,14 @@ struct Statistics {
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
+  std::uint64_t pool_free_bytes = 0;       ///< taken from the medium, but not used
+  std::uint64_t pool_overhead_bytes = 0;   ///< header and the like: allocated = used + free + this
+  std::uint64_t pool_hole_bytes = 0;       ///< given back to the file system since they were used
+  /// Kept for deletions and merges when the pool is nearly full (decision 0041).
+  std::uint64_t pool_reserve_bytes = 0;
+  /// New rows can take so much before the pool has its largest size, if the medium has it; without
+  /// the reserve.
+  std::uint64_t pool_left_bytes = 0;
   IndexPlace index_place = IndexPlace::kDram;
   CommitClock clock = CommitClock::kCounter;  ///< the one in use; not kAutomatic
   std::uint64_t dram_index_bytes = 0;         ///< dictionary and key indexes in DRAM
@@ -121,6 +129,17 @@ struct TableStatistics {
   std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::uint64_t index_runs = 0;       ///< in the pool, of key indexes of groups
   std::uint64_t index_run_bytes = 0;  ///< in the pool, of all index runs
+  /// In the pool: all that the table owns there, and its parts. `pool_bytes` of all tables, with
+  /// lists of chunks and transaction slots, are Statistics::pool_used_bytes.
+  std::uint64_t pool_bytes = 0;
+  std::uint64_t delta_bytes = 0;       ///< chunks of rows
+  std::uint64_t main_bytes = 0;        ///< row groups, with their MVCC entries
+  std::uint64_t dictionary_bytes = 0;  ///< dictionaries and long texts of all columns
+  std::uint64_t hint_index_bytes = 0;  ///< indexes of dictionaries and keys, without index runs
+  std::uint64_t catalog_bytes = 0;     ///< its schema and what describes its parts
+  /// Chunks and index runs that merges have replaced. They are given back after the end of the
+  /// transactions that may read them.
+  std::uint64_t replaced_bytes = 0;
   std::vector<ColumnStatistics> columns;
 };
 
@@ -476,6 +495,11 @@ class Database {
   Result<MergePolicy> merge_policy(TableId table) const;
   /// Costs microseconds, more with many row groups. Fails with: kNotFound.
   Result<MergeStatus> merge_status(TableId table) const;
+  /// Estimates what a merge of the table would give back, and what open transactions keep it from
+  /// giving back. Reads the stamps of all rows that may be deleted, and all long texts: takes some
+  /// nanoseconds a row, so on large tables seconds. Merges and transactions go on meanwhile.
+  /// Fails with: kNotFound.
+  Result<MergeEstimate> estimate_merge(TableId table) const;
 
   /// Makes the largest size of the pool `max_bytes` (OpenOptions::max_bytes), rounded down to whole
   /// pages, and takes no space yet. Transactions go on, and nothing moves. Does nothing if the pool

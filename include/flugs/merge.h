@@ -87,6 +87,29 @@ struct MergeReport {
   bool releases_later = false;
 };
 
+/// About what a merge of a table would give back with MergeScope::kEverything, dead_percent 1 and
+/// the other options as they are by default (Database::estimate_merge). It also makes rows of the
+/// delta smaller, which is not in these figures, and rewrites key indexes. Sizes are of the pool.
+struct MergeEstimate {
+  std::uint64_t rows_dead = 0;   ///< deleted or replaced; no open transaction sees them
+  std::uint64_t dead_bytes = 0;  ///< of these rows, in delta and main
+  /// Places for rows in the delta that have none. New rows of this table may take them, other
+  /// tables may not.
+  std::uint64_t unused_bytes = 0;
+  /// Of dictionaries and texts that no row needs, in columns that would begin anew
+  /// (MergeOptions::waste_bytes) or have begun anew.
+  std::uint64_t unneeded_bytes = 0;
+  std::uint64_t rows_held = 0;  ///< deleted or replaced, but an open transaction may still see them
+  std::uint64_t held_bytes = 0;  ///< of these rows; a merge keeps them until it has ended
+  /// What earlier merges have replaced, and open transactions may still read. As TableStatistics.
+  std::uint64_t replaced_bytes = 0;
+
+  /// What a merge would give back now.
+  std::uint64_t bytes() const noexcept { return dead_bytes + unused_bytes + unneeded_bytes; }
+  /// What it could give back as well, if no transaction were open.
+  std::uint64_t bytes_kept() const noexcept { return held_bytes + replaced_bytes; }
+};
+
 /// When a table is merged without a call. The policy is in DRAM: set it again after opening. The
 /// reasons for these rules are in docs/decisions/0013.
 struct MergePolicy {

@@ -40,6 +40,9 @@ struct SpaceReport {
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
   std::uint64_t largest_piece = 0;    ///< free, or not taken from the medium yet, side by side
 
+  std::uint64_t free_bytes() const noexcept {
+    return allocated_bytes - overhead_bytes - used_bytes;
+  }
   /// Free, or not taken from the medium yet, and not in the reserve.
   std::uint64_t left_bytes() const noexcept {
     const std::uint64_t kept = overhead_bytes + used_bytes + reserve_bytes;

@@ -33,7 +33,12 @@ TableStatistics statistics_of(const TableData& data, const FreeRows& free_rows) 
     statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
                                   column.dictionary().count(), bytes,
                                   layout != nullptr ? layout->bits(i) : 0u});
+    statistics.dictionary_bytes += bytes;
   }
+  statistics.delta_bytes = data.rows.delta_bytes();
+  statistics.main_bytes = statistics.group_bytes;
+  statistics.hint_index_bytes = hint_bytes_of(data);
+  statistics.replaced_bytes = data.rows.replaced_bytes() + data.runs.replaced_bytes();
   return statistics;
 }
 

@@ -292,6 +292,16 @@ void IndexRuns::release_replaced() {
   replaced_.clear();
 }
 
+std::uint64_t IndexRuns::replaced_bytes() const {
+  const std::lock_guard guard(mutex_);
+  std::uint64_t bytes = 0;
+  for (const Replaced& replaced : replaced_) {
+    bytes += replaced.list->extent.bytes;
+    for (const auto& run : replaced.runs) bytes += run->extent().bytes;
+  }
+  return bytes;
+}
+
 bool IndexRuns::has_replaced() const {
   const std::lock_guard guard(mutex_);
   return !replaced_.empty() || !emptied_.empty();

@@ -123,6 +123,8 @@ class IndexRuns {
   /// began before.
   void release_replaced();
   bool has_replaced() const;
+  /// Bytes in the pool of what release_replaced would free.
+  std::uint64_t replaced_bytes() const;
   /// Notes a chunk whose row ids may be given out when no transaction is left that began before.
   void keep_emptied(std::size_t chunk);
   std::vector<std::size_t> take_emptied();

@@ -322,6 +322,8 @@ class RowStore final {
   /// Frees what replace_chunk has replaced. Call it when no transaction is left that began before.
   void release_replaced();
   bool has_replaced() const;
+  /// Bytes in the pool of what replace_chunk has replaced and release_replaced has not freed yet.
+  std::uint64_t replaced_bytes() const;
   /// Frees what groups have in DRAM for former editions of columns. Call it when no reader is left
   /// that found a column before it changed.
   void release_former();

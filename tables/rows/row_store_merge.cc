@@ -118,6 +118,14 @@ bool RowStore::has_replaced() const {
   return !replaced_.empty();
 }
 
+std::uint64_t RowStore::replaced_bytes() const {
+  const std::lock_guard guard(grow_mutex_);
+  std::uint64_t bytes = 0;
+  for (const Replaced& replaced : replaced_)
+    bytes += replaced.extent.bytes + (replaced.group ? replaced.group->version_bytes() : 0);
+  return bytes;
+}
+
 void RowStore::release_replaced() {
   const std::lock_guard guard(grow_mutex_);
   for (Replaced& replaced : replaced_) {

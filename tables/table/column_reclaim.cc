@@ -19,15 +19,23 @@ std::uint64_t cell_bytes(const columns::Column& column) noexcept {
   return column.is_text() ? 16 : 8;
 }
 
-std::uint64_t long_bytes(std::string_view text) noexcept {
+}  // namespace
+
+std::uint64_t ColumnReclaim::long_bytes(std::string_view text) noexcept {
   return text.size() <= columns::text_cell::kInlineBytesMax ? 0 : text.size();
 }
 
-std::uint64_t bytes_owned(const columns::Column& column) {
+std::uint64_t ColumnReclaim::bytes_owned(const columns::Column& column) {
   return column.bytes_in_pool() + column.dictionary().hint_bytes();
 }
 
-}  // namespace
+std::uint64_t ColumnReclaim::waste_bytes(const MergeOptions& options,
+                                         std::uint64_t pool_bytes) noexcept {
+  constexpr std::uint64_t kShare = 64;
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  const std::uint64_t bytes = options.waste_bytes;
+  return bytes == kNever ? bytes : std::min(bytes, pool_bytes / kShare);
+}
 
 std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
   return bytes_owned(*data_.columns[i]);

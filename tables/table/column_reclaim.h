@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/mutex.h"
 #include "flugs/function_ref.h"
+#include "flugs/merge.h"
 #include "flugs/status.h"
 #include "mvcc/transaction_slots.h"
 
@@ -27,6 +29,14 @@ class ColumnReclaim final {
   /// `build_mutex` is that of the table's IndexBuild.
   ColumnReclaim(TableData& data, TableColumns& columns, Mutex& build_mutex) noexcept
       : data_(data), columns_(columns), build_mutex_(build_mutex) {}
+
+  /// Bytes that an edition of a column owns in the pool, with its index there.
+  static std::uint64_t bytes_owned(const columns::Column& column);
+  /// Bytes of the text that are not in its cell.
+  static std::uint64_t long_bytes(std::string_view text) noexcept;
+  /// MergeOptions::waste_bytes in a pool of this size: what is little in a large pool is much in a
+  /// small one.
+  static std::uint64_t waste_bytes(const MergeOptions& options, std::uint64_t pool_bytes) noexcept;
 
   /// Bytes that the column's newest edition owns in the pool, with its index there.
   std::uint64_t bytes_of_column(std::size_t i) const;

@@ -111,6 +111,12 @@ std::vector<pmem::Extent> TableColumns::added_extents() const {
   return extents;
 }
 
+std::uint64_t TableColumns::description_bytes() const {
+  std::uint64_t bytes = data_.layout.bytes + schema_block_of(data_.pool, data_.layout).bytes;
+  for (const pmem::Extent& extent : added_extents()) bytes += extent.bytes;
+  return bytes;
+}
+
 // Called at opening.
 Status TableColumns::claim_added() {
   for (const pmem::Extent& extent : added_extents()) {

@@ -46,6 +46,9 @@ class TableColumns final {
   Status load_former_editions();
   Status load_dropped(std::size_t number);
   bool has_changes() const noexcept { return !changed_.empty(); }
+  /// Bytes in the pool that describe the table: its own extent, its schema, and what columns that
+  /// were added or changed have beside it.
+  std::uint64_t description_bytes() const;
   bool has_later_layouts() const noexcept;
 
   /// The schema as it is in the pool.

@@ -60,6 +60,12 @@ void Exerciser::look_at_statistics(ModelTable& table) {
   const Result<TableStatistics> of = database_->table_statistics(table.id);
   expect_code({}, of.status(), "table_statistics");
   if (of.ok()) expect(of->name == table.schema.name, "table_statistics: another name");
+  calls_.add(Call::kEstimateMerge);
+  const Result<MergeEstimate> estimate = database_->estimate_merge(table.id);
+  expect_code({}, estimate.status(), "estimate_merge");
+  if (of.ok() && estimate.ok())
+    expect(estimate->rows_dead + estimate->rows_held <= of->rows_reserved,
+           "estimate_merge: more rows are dead than there are");
   calls_.add(Call::kTransactions);
   const std::vector<TransactionInfo> open = database_->transactions();
   expect(open.size() == open_.size(), "transactions: another number");

@@ -57,19 +57,43 @@ std::size_t keys_of(const TableSchema& schema) {
   return keys;
 }
 
+bench::Json space_json(const TableStatistics& space, const MergeEstimate& estimate) {
+  return {{"pool_bytes", space.pool_bytes},
+          {"delta_bytes", space.delta_bytes},
+          {"main_bytes", space.main_bytes},
+          {"dictionary_bytes", space.dictionary_bytes},
+          {"hint_index_bytes", space.hint_index_bytes},
+          {"index_run_bytes", space.index_run_bytes},
+          {"catalog_bytes", space.catalog_bytes},
+          {"replaced_bytes", space.replaced_bytes},
+          {"dead_bytes_estimate",
+           {{"rows_dead", estimate.rows_dead},
+            {"dead_bytes", estimate.dead_bytes},
+            {"unused_bytes", estimate.unused_bytes},
+            {"unneeded_bytes", estimate.unneeded_bytes},
+            {"bytes", estimate.bytes()}}}};
+}
+
 /// Adds a table to what is printed and written.
 Status describe_table(Database& database, TableId id, TextTable& table, bench::Json& json) {
   const Result<TableSchema> schema = database.schema(id);
   if (!schema.ok()) return schema.status();
   const Result<MergeStatus> halves = database.merge_status(id);
   if (!halves.ok()) return halves.status();
+  const Result<TableStatistics> space = database.table_statistics(id);
+  if (!space.ok()) return space.status();
+  const Result<MergeEstimate> estimate = database.estimate_merge(id);
+  if (!estimate.ok()) return estimate.status();
   const Result<std::uint64_t> rows = live_rows(database, schema->name);
   if (!rows.ok()) return rows.status();
-  table.add({schema->name, fmt::format("{}", *rows), fmt::format("{}", columns_of(*schema)),
-             fmt::format("{}", keys_of(*schema)), format_bytes(halves->delta_bytes),
-             format_bytes(halves->main_bytes), fmt::format("{}", halves->main_rows)});
+  table.add({schema->name, fmt::format("{}", *rows), fmt::format("{}", halves->main_rows),
+             format_bytes(space->delta_bytes), format_bytes(space->main_bytes),
+             format_bytes(space->dictionary_bytes),
+             format_bytes(space->hint_index_bytes + space->index_run_bytes),
+             format_bytes(space->pool_bytes), format_bytes(estimate->bytes())});
   json.push_back(schema_json(*schema));
   json.back().update(halves_json(*halves));
+  json.back()["space"] = space_json(*space, *estimate);
   json.back()["rows_live"] = *rows;
   return {};
 }
@@ -84,6 +108,11 @@ bench::Json head_json(const Database& database, const Statistics& statistics) {
           {"pool_reserved_bytes", statistics.pool_reserved_bytes},
           {"pool_bytes", statistics.pool_allocated_bytes},
           {"pool_used_bytes", statistics.pool_used_bytes},
+          {"pool_free_bytes", statistics.pool_free_bytes},
+          {"pool_overhead_bytes", statistics.pool_overhead_bytes},
+          {"pool_hole_bytes", statistics.pool_hole_bytes},
+          {"pool_reserve_bytes", statistics.pool_reserve_bytes},
+          {"pool_left_bytes", statistics.pool_left_bytes},
           {"index", to_string(statistics.index_place)},
           {"clock", to_string(statistics.clock)},
           {"dram_index_bytes", statistics.dram_index_bytes},
@@ -94,12 +123,15 @@ int describe_opened(const InfoOptions& options, Database& database) {
   const Statistics statistics = database.statistics();
   bench::Json json = head_json(database, statistics);
   json["tables"] = bench::Json::array();
-  TextTable tables({"table", "rows", "columns", "keys", "delta", "main", "rows of main"});
+  TextTable tables({"table", "rows", "rows of main", "delta", "main", "dictionaries", "indexes",
+                    "in all", "dead"});
   for (const TableId id : database.tables())
     if (const Status s = describe_table(database, id, tables, json["tables"]); !s.ok())
       return could_not_run(s);
   print_head(database, statistics);
-  fmt::print("{}\n", tables.to_string());
+  fmt::print("{}", tables.to_string());
+  fmt::print(
+      "bytes in the pool; dead: of these, about what merges of everything would give back\n\n");
   if (options.verbose) fmt::print("{}\n", schema_text(schemas_of(database)));
   print_report(database.recovery_report());
   if (!options.verbose) fmt::print("\n-v shows the schema\n");

@@ -61,11 +61,13 @@ void print_head(const Database& database, const Statistics& statistics) {
   fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
              statistics.guarantee);
   fmt::print(
-      "{} in use, {} taken from the medium, can grow to {}; indexes: {} in the pool, {} in "
-      "DRAM\n\n",
+      "{} in use, {} taken from the medium, can grow to {}; indexes: {} in the pool, {} in DRAM\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
       format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.hint_index_bytes),
       format_bytes(statistics.dram_index_bytes));
+  fmt::print("{} free, {} in holes, {} in reserve for deletions and merges; {} left for rows\n\n",
+             format_bytes(statistics.pool_free_bytes), format_bytes(statistics.pool_hole_bytes),
+             format_bytes(statistics.pool_reserve_bytes), format_bytes(statistics.pool_left_bytes));
 }
 
 std::vector<TableSchema> schemas_of(const Database& database) {

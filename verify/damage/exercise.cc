@@ -16,6 +16,7 @@ class Exercise {
 
   std::uint64_t run() {
     const std::vector<TableId> tables = core_.tables();
+    for (const TableId table : tables) measure(table);
     for (const TableId table : tables) read(table);
     note(core_.verify({}));
     for (const TableId table : tables) write(table);
@@ -42,6 +43,13 @@ class Exercise {
     columns.reserve(count);
     for (std::size_t i = 0; i < count; ++i) columns.emplace_back(static_cast<std::uint16_t>(i));
     return columns;
+  }
+
+  void measure(TableId table) {
+    if (const Result<TableStatistics> space = core_.statistics(table); space.ok())
+      sum_ += space->pool_bytes;
+    if (const Result<MergeEstimate> estimate = core_.estimate_merge(table); estimate.ok())
+      sum_ += estimate->bytes();
   }
 
   void read(TableId table) {
