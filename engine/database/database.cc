@@ -31,6 +31,13 @@ Status unusable(const std::unique_ptr<engine::DatabaseCore>& core) {
                 fmt::format("{}: opened with OpenMode::kReadOnly", core->pool().path()));
 }
 
+// The answer of a call that may need space, as the user gets it.
+template <typename Answer>
+Answer explained(const std::unique_ptr<engine::DatabaseCore>& core, Answer answer) {
+  core->explain(answer);
+  return answer;
+}
+
 }  // namespace
 
 Database::Database() noexcept = default;
@@ -68,12 +75,13 @@ Result<Database> Database::open(const OpenOptions& options) {
 }
 
 Result<TableId> Database::create_table(const TableSchema& schema) {
-  return is_writable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
+  return is_writable(core_) ? explained(core_, core_->create_table(schema))
+                            : Result<TableId>(unusable(core_));
 }
 
 Result<std::vector<TableId>> Database::create_tables(std::span<const TableSchema> schemas) {
   if (!is_writable(core_)) return unusable(core_);
-  return core_->create_tables(schemas);
+  return explained(core_, core_->create_tables(schemas));
 }
 
 Result<Table> Database::ensure_table(const TableSchema& wanted) {
@@ -122,40 +130,47 @@ Status Database::drop_table(TableId table) {
 }
 
 Status Database::rename_table(TableId table, std::string_view name) {
-  return is_writable(core_) ? core_->rename_table(table, std::string(name)) : unusable(core_);
-}
-
-Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
-  return is_writable(core_) ? core_->rename_column(table, column, std::string(name))
+  return is_writable(core_) ? explained(core_, core_->rename_table(table, std::string(name)))
                             : unusable(core_);
 }
 
+Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
+  return is_writable(core_)
+             ? explained(core_, core_->rename_column(table, column, std::string(name)))
+             : unusable(core_);
+}
+
 Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
-  return is_writable(core_) ? core_->add_column(table, column) : Result<ColumnId>(unusable(core_));
+  return is_writable(core_) ? explained(core_, core_->add_column(table, column))
+                            : Result<ColumnId>(unusable(core_));
 }
 
 Status Database::change_type(TableId table, ColumnId column, Type type) {
-  return is_writable(core_) ? core_->change_type(table, column, type) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->change_type(table, column, type))
+                            : unusable(core_);
 }
 
 Status Database::drop_column(TableId table, ColumnId column) {
-  return is_writable(core_) ? core_->drop_column(table, column) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->drop_column(table, column)) : unusable(core_);
 }
 
 Status Database::rename_key(KeyId key, std::string_view name) {
-  return is_writable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->rename_key(key, std::string(name)))
+                            : unusable(core_);
 }
 
 Result<KeyId> Database::add_key(TableId table, const KeySchema& key, const CallOptions& options) {
-  return is_writable(core_) ? core_->add_key(table, key, options) : Result<KeyId>(unusable(core_));
+  return is_writable(core_) ? explained(core_, core_->add_key(table, key, options))
+                            : Result<KeyId>(unusable(core_));
 }
 
 Status Database::drop_key(KeyId key) {
-  return is_writable(core_) ? core_->drop_key(key) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->drop_key(key)) : unusable(core_);
 }
 
 Status Database::add_check(TableId table, const CheckSchema& check, const CallOptions& options) {
-  return is_writable(core_) ? core_->add_check(table, check, options) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->add_check(table, check, options))
+                            : unusable(core_);
 }
 
 Status Database::drop_check(TableId table, std::string_view name) {
@@ -164,17 +179,20 @@ Status Database::drop_check(TableId table, std::string_view name) {
 
 Status Database::set_not_null(TableId table, ColumnId column, bool not_null,
                               const CallOptions& options) {
-  return is_writable(core_) ? core_->set_not_null(table, column, not_null, options)
-                            : unusable(core_);
+  return is_writable(core_)
+             ? explained(core_, core_->set_not_null(table, column, not_null, options))
+             : unusable(core_);
 }
 
 Status Database::set_default(TableId table, ColumnId column, const std::optional<Value>& value) {
-  return is_writable(core_) ? core_->set_default(table, column, value) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->set_default(table, column, value))
+                            : unusable(core_);
 }
 
 Status Database::add_foreign_key(TableId table, const ForeignKeySchema& foreign_key,
                                  const CallOptions& options) {
-  return is_writable(core_) ? core_->add_foreign_key(table, foreign_key, options) : unusable(core_);
+  return is_writable(core_) ? explained(core_, core_->add_foreign_key(table, foreign_key, options))
+                            : unusable(core_);
 }
 
 Status Database::drop_foreign_key(TableId table, std::string_view name) {
@@ -271,7 +289,7 @@ Result<TableStatistics> Database::table_statistics(TableId table) const {
 
 Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {
   if (!is_writable(core_)) return unusable(core_);
-  return core_->merge(table, options);
+  return explained(core_, core_->merge(table, options));
 }
 
 Status Database::grow(std::uint64_t max_bytes) {

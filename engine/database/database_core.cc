@@ -38,6 +38,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
       schema_changes_(catalog_, transactions_, threads_),
       key_changes_(catalog_, transactions_),
       constraint_changes_(catalog_, transactions_, key_changes_),
+      space_advice_(catalog_, transactions_),
       opening_(next_opening()),
       threads_(*pool_, options_) {
   options_.tuning.clock = clock_in_use(options.tuning.clock, std::thread::hardware_concurrency());

@@ -19,6 +19,7 @@
 #include "engine/database/opening_budget.h"
 #include "engine/database/retry_queue.h"
 #include "engine/database/schema_changes.h"
+#include "engine/database/space_advice.h"
 #include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
 #include "flugs/retry.h"
@@ -146,6 +147,16 @@ class DatabaseCore final {
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
   Result<MergeEstimate> estimate_merge(TableId id);
+  /// Before an answer goes to the user: completes the message of kOutOfSpace (SpaceAdvice).
+  void explain(Status& answer) {
+    if (__builtin_expect(answer.code() == StatusCode::kOutOfSpace, 0))
+      answer = space_advice_.complete(answer);
+  }
+  template <typename T>
+  void explain(Result<T>& answer) {
+    if (__builtin_expect(answer.code() == StatusCode::kOutOfSpace, 0))
+      answer = space_advice_.complete(answer.status());
+  }
   Status finish_opening();
   Statistics statistics() const;
   Result<TableStatistics> statistics(TableId id) const;
@@ -170,6 +181,7 @@ class DatabaseCore final {
   SchemaChanges schema_changes_;
   KeyChanges key_changes_;
   ConstraintChanges constraint_changes_;
+  SpaceAdvice space_advice_;
   const std::uint64_t opening_;
   std::atomic<bool> is_forked_{false};
   std::atomic<bool> is_left_{false};

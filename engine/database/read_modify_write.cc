@@ -289,12 +289,16 @@ Result<std::uint64_t> Transaction::remove_found(
     if (done.ok()) continue;
     FLUGS_DCHECK(before.writes <= context_->writes.size());
     context_->undo_since(before);  // as finish_removal does
+    database_->explain(done);
     if (!done.message().empty()) return done;
     return Status(done.code(), fmt::format("table {}{}", target.name(), where));
   }
   // Rows that are deleted together may refer to each other: foreign keys are checked when all of
   // them are gone.
-  if (Status s = engine::RowWriter(target, *context_).finish_removal(before); !s.ok()) return s;
+  if (Status s = engine::RowWriter(target, *context_).finish_removal(before); !s.ok()) {
+    database_->explain(s);
+    return s;
+  }
   return removed;
 }
 

@@ -111,7 +111,9 @@ Result<Inserted> Transaction::insert_row(TableId table, std::span<const Given> r
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
-  return insert_and_note(*context_, *target, row);
+  Result<Inserted> made = insert_and_note(*context_, *target, row);
+  database_->explain(made);
+  return made;
 }
 
 Result<Inserted> Transaction::insert(TableId table, std::span<const Value> values) {
@@ -140,6 +142,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values, st
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     context_->reads.add_refused_insert(*target, context_->scratch.inserted,
                                        context_->scratch.inserted_width);
+  database_->explain(added);
   return added;
 }
 
@@ -151,9 +154,11 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
-  if (__builtin_expect(context_->notes_reads(), 0))
-    return update_and_note(*context_, *target, row, changes);
-  return engine::RowWriter(*target, *context_).update(row, changes);
+  Result<RowId> version = __builtin_expect(context_->notes_reads(), 0)
+                              ? update_and_note(*context_, *target, row, changes)
+                              : engine::RowWriter(*target, *context_).update(row, changes);
+  database_->explain(version);
+  return version;
 }
 
 Status Transaction::remove(TableId table, RowId row) {
@@ -166,6 +171,7 @@ Status Transaction::remove(TableId table, RowId row) {
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   Status removed = engine::RowWriter(*target, *context_).remove(row);
   if (!removed.ok()) note_row(*context_, *target, row);
+  database_->explain(removed);
   return removed;
 }
 
@@ -299,7 +305,10 @@ Status Transaction::release(Savepoint savepoint) {
   }
   Result<std::uint64_t> timestamp =
       database_->transaction_manager().commit(*std::exchange(context_, nullptr));
-  if (!timestamp.ok()) return std::move(timestamp).status();
+  if (!timestamp.ok()) {
+    database_->explain(timestamp);
+    return std::move(timestamp).status();
+  }
   commit_timestamp_ = *timestamp;
   return {};
 }

@@ -56,6 +56,10 @@ enum class Slack : std::uint8_t {
   kNone,
 };
 
+/// Whether a call failed because the pool, or its medium, had not as many bytes as it wanted, and
+/// not, for example, because all numbers are taken.
+bool is_lack_of_bytes(const Status& status) noexcept;
+
 /// Cuts the pool's segments into extents. Its state is in DRAM only: space that the root reaches is
 /// allocated, everything else is free (house-style P3). So an allocation costs no fence and a crash
 /// leaks nothing. Thread-safety: every function, any thread, unless it says otherwise.

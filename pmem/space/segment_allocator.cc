@@ -24,7 +24,15 @@ std::uint64_t touch_step(std::uint64_t segment_bytes, std::uint64_t unit_bytes) 
   return std::max(segment_bytes / 8 / unit_bytes * unit_bytes, unit_bytes);
 }
 
+/// In the message of each call that found the pool full, and in no other.
+constexpr std::string_view kWanted = " bytes wanted, ";
+
 }  // namespace
+
+bool is_lack_of_bytes(const Status& status) noexcept {
+  return status.code() == StatusCode::kOutOfSpace &&
+         status.message().find(kWanted) != std::string_view::npos;
+}
 
 SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
                                    std::span<ArenaRecord> arenas, const SpaceShape& shape,
@@ -116,6 +124,15 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       return status;
     }
   }
+}
+
+/// The medium has refused space: says what to do.
+Status SegmentAllocator::of_medium(Status status) {
+  if (status.code() != StatusCode::kOutOfSpace) return status;
+  return Status(status.code(),
+                fmt::format("{}: the medium is full, or a quota: make room there, and writes go on "
+                            "without reopening",
+                            status.message()));
 }
 
 /// Says what to do. `why` is what the pool still has, if it has something.
@@ -301,7 +318,7 @@ Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status
   if (free >= wanted) why = fmt::format("; the largest free piece has {}", largest);
   if (!cause.message().empty()) why += fmt::format(": {}", cause.message());
   return Status(StatusCode::kOutOfSpace,
-                fmt::format("{} bytes wanted, {} free, {} of at most {} bytes allocated{}", wanted,
+                fmt::format("{}{}{} free, {} of at most {} bytes allocated{}", wanted, kWanted,
                             free, report.allocated_bytes, report.reserved_bytes, why));
 }
 

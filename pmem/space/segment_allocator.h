@@ -75,6 +75,7 @@ class SegmentAllocator final : public ExtentAllocator {
   Arena* arena_of(Extent extent) noexcept;
   std::uint64_t claimed_bytes() const noexcept;
   Status at_largest(std::string_view why) const;
+  static Status of_medium(Status status);
   bool has_reserve() const noexcept;
   std::uint64_t largest_piece() const noexcept;
   void touch(Extent extent);

@@ -60,8 +60,9 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
       break;
     }
   }
-  if (is_in_hole) return fill_hole(bytes, has_grower_ ? slice_bytes() : segment_bytes_, false);
-  if (target == nullptr && has_holes) return fill_all_holes();
+  if (is_in_hole)
+    return of_medium(fill_hole(bytes, has_grower_ ? slice_bytes() : segment_bytes_, false));
+  if (target == nullptr && has_holes) return of_medium(fill_all_holes());
   if (target == nullptr) {
     return at_largest("");
   }
@@ -69,8 +70,9 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;
   const std::uint64_t step = growth(*target, missing, unit_step);
   Status status = grow(*target, step, false);
-  if (status.code() != StatusCode::kOutOfSpace || step == missing) return status;
-  return grow(*target, missing, false);  // the medium may have less than a segment, but enough
+  if (status.code() == StatusCode::kOutOfSpace && step != missing)
+    status = grow(*target, missing, false);  // the medium may have less than a segment, but enough
+  return of_medium(std::move(status));
 }
 
 Status SegmentAllocator::move_end(FunctionRef<Result<std::uint64_t>()> steps) {

@@ -213,7 +213,7 @@ Result<bool> SegmentAllocator::fill_holes_beside(std::uint64_t wanted) {
     for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
     if (holes_.free_bytes() == 0 || bytes < reserve_.bytes + wanted) return false;
   }
-  if (Status s = fill_all_holes(); !s.ok()) return s;
+  if (Status s = fill_all_holes(); !s.ok()) return of_medium(std::move(s));
   return true;
 }
 

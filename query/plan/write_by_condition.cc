@@ -94,6 +94,7 @@ Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr
     }
     if (done.ok()) return found->row_count();
     context_->undo_since(before);
+    database_->explain(done);
     if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) return done;
   }
 }

@@ -1,8 +1,11 @@
-// Figures of the space that tables take, and what a merge would give back of it.
+// Figures of the space that tables take, what a merge would give back of it, and how a full pool
+// says so.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "test/support/temporary_database.h"
@@ -37,6 +40,16 @@ class Notes {
     const std::string text = std::to_string(id) + std::string(text_bytes, 't');
     return t.insert(table, {Value::int64(id), Value::string(text)}).status();
   }
+  /// Inserts rows until the pool is full. Returns the answer then.
+  Status fill(std::size_t text_bytes) {
+    for (std::int64_t id = rows;; ++id) {
+      Transaction t = must(database->begin());
+      Status done = try_insert(t, id, text_bytes);
+      if (done.ok()) done = t.commit();
+      if (!done.ok()) return done;
+      rows = id + 1;
+    }
+  }
   void remove(std::int64_t first, std::int64_t end) {
     for (std::int64_t id = first; id < end; ++id) {
       Transaction t = must(database->begin());
@@ -56,7 +69,12 @@ class Notes {
 
   TemporaryDatabase database;
   TableId table;
+  std::int64_t rows = 0;
 };
+
+bool says(const Status& status, std::string_view words) {
+  return status.message().find(words) != std::string_view::npos;
+}
 
 void check_adds_up(Notes& notes) {
   const TableStatistics space = notes.space();
@@ -188,6 +206,52 @@ TEST_CASE("a merge gives back of texts about what was estimated", "[api]") {
   CHECK(notes.merge().columns_renewed == 1);
   CHECK(is_near(before - notes.space().dictionary_bytes, estimate.unneeded_bytes, 25));
   CHECK(notes.estimate().bytes() < 64 * 1024);
+}
+
+TEST_CASE("a full pool says what a merge would give back", "[api]") {
+  Notes notes(16 * kSpaceMB);
+  REQUIRE(notes.fill(1000).code() == StatusCode::kOutOfSpace);
+  const Status full = notes.fill(1000);
+  INFO(full.to_string());
+  CHECK(says(full, "Database::grow or 'flugs pool grow'"));
+  CHECK(says(full, "a merge would pack "));
+  CHECK_FALSE(says(full, "the transaction in slot"));
+  // A caller that tries again gets the same estimate for a second.
+  const std::string_view advice = full.message().substr(full.message().find("would give back"));
+  notes.remove(0, 10);
+  Transaction t = must(notes.database->begin());
+  CHECK(says(notes.try_insert(t, -1, 100'000), advice));
+}
+
+TEST_CASE("a full pool names the old transaction that holds dead rows", "[api]") {
+  Notes notes(16 * kSpaceMB);
+  notes.insert(0, 10'000, 1);
+  notes.rows = 10'000;
+  const Transaction old = must(notes.database->begin(AccessMode::kReadOnly));
+  const std::uint32_t slot = notes.database->transactions().front().slot;
+  notes.remove(0, 5000);
+  const Status full = notes.fill(1000);
+  REQUIRE(full.code() == StatusCode::kOutOfSpace);
+  INFO(full.to_string());
+  CHECK(says(full, "the transaction in slot " + std::to_string(slot) + " (" +
+                       std::to_string(old.id().value()) + ") began at snapshot "));
+  CHECK(says(full, "bytes of deleted or replaced rows, most of them of table notes"));
+  const std::uint64_t held = 5000 * std::uint64_t{notes.space().row_bytes};
+  CHECK(says(full, "keeps about " + std::to_string(held) + " bytes"));
+  CHECK(notes.estimate().held_bytes == held);
+}
+
+TEST_CASE("a message about another limit than bytes has no advice", "[api]") {
+  Notes notes;
+  TableSchema schema("numbers");
+  schema.column("id", Type::kInt64).auto_increment().primary_key({"id"});
+  const TableId numbers = must(notes.database->create_table(schema));
+  must(notes.database->skip_numbers(numbers, std::numeric_limits<std::int64_t>::max()));
+  Transaction t = must(notes.database->begin());
+  const Status none = t.insert(numbers, {Value::null()}).status();
+  INFO(none.to_string());
+  CHECK(none.code() == StatusCode::kOutOfSpace);
+  CHECK_FALSE(says(none, "merge"));
 }
 
 TEST_CASE("estimates go on while the table is written, merged and dropped", "[api]") {

@@ -331,6 +331,7 @@ TEST_CASE("a full medium gives kOutOfSpace, and later space again", "[pmem][pool
     if (!extent.ok()) {
       CHECK(extent.code() == StatusCode::kOutOfSpace);
       CHECK(extent.status().message().find("No space left") != std::string_view::npos);
+      CHECK(is_lack_of_bytes(extent.status()));
       break;
     }
     std::memset(p.base() + extent->offset, 1, 1 << 20);

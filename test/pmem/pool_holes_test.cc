@@ -247,6 +247,8 @@ TEST_CASE("a full medium refuses to fill holes, and later does", "[pmem][holes]"
     INFO(refused.to_string());
     CHECK(refused.code() == StatusCode::kOutOfSpace);
     CHECK(refused.message().find("No space left") != std::string_view::npos);
+    CHECK(refused.message().find("writes go on without reopening") != std::string_view::npos);
+    CHECK(is_lack_of_bytes(refused));
     data.check(*pool);
     ::unlink((disk.string() + "/other").c_str());
     const std::size_t before = data.extents.size();
