@@ -284,6 +284,8 @@ Status DatabaseCore::verify(const CallOptions& options) {
     Table* checked = table(id);
     if (checked == nullptr) continue;
     const std::lock_guard no_merge(checked->merge_mutex());
+    // The thread that merges by policy takes dead rows of all tables out of the indexes.
+    const TransactionManager::NoReclaiming no_reclaiming(transactions_);
     if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok()) return s;
     if (Status s = TableAudit(checked->data()).run(now, goes_on); !s.ok()) return s;
     before += checked->rows().rows_end();

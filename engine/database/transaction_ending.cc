@@ -118,6 +118,7 @@ bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
 
 void TransactionManager::reclaim_dead_rows() noexcept {
   const std::lock_guard only(reclaim_mutex_);
+  if (reclaim_holders_ != 0) return;
   reclaims_.fetch_add(1);
   for (std::uint32_t index = 0; index < contexts_.size(); ++index) {
     mvcc::Slot* const slot = slots_.acquire_idle(index);

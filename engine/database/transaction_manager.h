@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "engine/database/reclaim_rows.h"
 #include "engine/database/transaction_watch.h"
 #include "flugs/database.h"
@@ -94,6 +95,23 @@ class TransactionManager final {
   /// Takes all dead rows out of the key indexes that no snapshot sees: a merge can drop them then.
   /// Those of slots with an open transaction stay.
   void reclaim_dead_rows() noexcept;
+  /// While it exists, reclaim_dead_rows does nothing; on return of the constructor no call of it is
+  /// under way.
+  class NoReclaiming {
+   public:
+    explicit NoReclaiming(TransactionManager& manager) noexcept : manager_(manager) { add(1); }
+    ~NoReclaiming() { add(-1); }
+    NoReclaiming(const NoReclaiming&) = delete;
+    NoReclaiming& operator=(const NoReclaiming&) = delete;
+
+   private:
+    void add(int holders) noexcept {
+      const std::lock_guard guard(manager_.reclaim_mutex_);
+      manager_.reclaim_holders_ += holders;
+      FLUGS_CHECK(manager_.reclaim_holders_ >= 0);
+    }
+    TransactionManager& manager_;
+  };
   /// In a forked child: none of them can be used any more.
   void end_in_child() noexcept;
   static constexpr std::chrono::milliseconds kPatience{1000};
@@ -128,6 +146,7 @@ class TransactionManager final {
   std::unique_ptr<RowLocks> row_locks_;
   std::atomic<std::uint64_t> ended_{0};     // transactions that ended because they were asked to
   mutable std::mutex reclaim_mutex_;        // held while reclaim_dead_rows has a slot
+  int reclaim_holders_ = 0;                 // under reclaim_mutex_: of NoReclaiming
   std::atomic<std::uint64_t> reclaims_{0};  // calls of reclaim_dead_rows begun and ended
   Merger* merger_ = nullptr;
 };
