@@ -70,10 +70,7 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
     LocalRows& local = context.local_rows.of(*row.table);
     row.table->free_rows().forget_emptied(local);
     local.free.push_back(row.row);
-    if (local.free.size() > kLocalFreeRowsMax) {
-      row.table->free_rows().add(local.free);
-      local.free.clear();
-    }
+    if (local.free.size() > kLocalFreeRowsMax) row.table->free_rows().take_over(local);
   }
 }
 
@@ -148,7 +145,7 @@ void RowReclaimer::reclaim_all(TransactionContext& context) {
   look_again();
   reuse_rows(context, rows.unreachable().size());
   for (LocalRows& local : context.local_rows) {
-    if (!local.table->is_gone()) local.table->free_rows().add(local.free);
+    if (!local.table->is_gone()) local.table->free_rows().take_over(local);
     local.free.clear();
   }
 }

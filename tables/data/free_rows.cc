@@ -1,6 +1,7 @@
 #include "tables/data/free_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -32,6 +33,20 @@ void FreeRows::add(std::vector<std::uint32_t>&& rows) {
     if (free_.empty()) free_.swap(rows);
   }
   add(std::as_const(rows));
+}
+
+// Under the mutex: a merge freezes a chunk before it calls `forget`. So a row is left out here if
+// `forget` has been there already, and forgotten by it otherwise.
+void FreeRows::take_over(LocalRows& local) {
+  const std::lock_guard guard(mutex_);
+  note_write(SharedWord::kFreeRows, &mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
+  std::copy_if(local.free.begin(), local.free.end(), std::back_inserter(free_),
+               [&](std::uint32_t row) {
+                 return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
+               });
+  local.free.clear();
+  free_count_.store(free_.size(), std::memory_order_relaxed);
 }
 
 void FreeRows::add_swept(std::vector<std::uint32_t>&& rows, mvcc::TransactionSlots& slots) {

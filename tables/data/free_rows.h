@@ -37,6 +37,9 @@ class FreeRows final {
 
   void add(const std::vector<std::uint32_t>& rows);
   void add(std::vector<std::uint32_t>&& rows);
+  /// Takes the free rows of a slot, but for those of chunks that a merge has taken or emptied since
+  /// the slot got them.
+  void take_over(LocalRows& local);
   /// Rows that a sweep since opening found dead.
   void add_swept(std::vector<std::uint32_t>&& rows, mvcc::TransactionSlots& slots);
   /// Lets the next look find free what is swept so far, once all transactions of now have ended.

@@ -2,8 +2,10 @@
 #include "flugs/merge.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/support/complaint.h"
@@ -319,6 +321,46 @@ TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
     if (round < 3) reserved = statistics.rows_reserved;
     CHECK(statistics.rows_reserved <= 2 * reserved);
   }
+}
+
+// A slot has free rows of a chunk and an open transaction while two merges empty the chunk. The
+// third merge gives what the slot has to all.
+TEST_CASE("rows that a slot kept are forgotten when their chunk is emptied", "[engine]") {
+  Shop shop;
+  const TableId other = must(shop.database->create_table(
+      TableSchema("other").column("id", Type::kInt64).primary_key({"id"})));
+  const auto commit_often = [&] {  // dead rows of the slot leave the indexes, and become free
+    for (std::int64_t i = 0; i < 3000; ++i) {
+      Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+      must(t.insert(other, {Value::int64(i)}));
+      must(t.commit());
+    }
+    Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+    must(t.remove_where(other, query::col("id") >= std::int64_t{0}).status());
+    must(t.commit());
+  };
+  const auto merge_beside = [&] {
+    Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+    MergeOptions patient = everything();
+    patient.patience = std::chrono::seconds(20);
+    Result<MergeReport> report = MergeReport();
+    std::thread merging([&] { report = shop.database->merge(shop.table, patient); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    t.abort();
+    merging.join();
+    return must(std::move(report));
+  };
+  shop.insert(0, 1000);
+  for (std::int64_t id = 0; id < 990; ++id) shop.remove(id);
+  commit_often();
+  CHECK(merge_beside().chunks_merged >= 1);
+  for (std::int64_t id = 990; id < 1000; ++id) shop.remove(id);
+  commit_often();
+  CHECK(merge_beside().chunks_emptied >= 1);
+  shop.merge();
+  for (std::int64_t id = 0; id < 6000; id += 500) shop.insert(id, id + 500);
+  shop.check();
+  must(shop.database->verify({}));
 }
 
 TEST_CASE("a merge refuses invalid options", "[engine]") {
