@@ -329,8 +329,10 @@ TEST_CASE("rows that a slot kept are forgotten when their chunk is emptied", "[e
   Shop shop;
   const TableId other = must(shop.database->create_table(
       TableSchema("other").column("id", Type::kInt64).primary_key({"id"})));
-  const auto commit_often = [&] {  // dead rows of the slot leave the indexes, and become free
-    for (std::int64_t i = 0; i < 3000; ++i) {
+  // The slot looks for the oldest snapshot after some 2000 transactions. After several looks its
+  // dead rows have left the indexes, and are free.
+  const auto commit_often = [&] {
+    for (std::int64_t i = 0; i < 20000; ++i) {
       Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
       must(t.insert(other, {Value::int64(i)}));
       must(t.commit());
