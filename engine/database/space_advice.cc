@@ -14,7 +14,8 @@ namespace flugs::engine {
 
 namespace {
 
-// Of all tables together. With one cache miss each this is some milliseconds.
+// The rows of all tables together. With a cache miss for each row, the look takes some
+// milliseconds.
 constexpr std::uint64_t kRowsLookedAt = 1u << 16;
 constexpr std::chrono::milliseconds kPauseMin{1000};
 constexpr int kPausePerWork = 20;  // 5 % of a thread's time at most

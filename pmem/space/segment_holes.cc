@@ -120,9 +120,9 @@ void SegmentAllocator::punch(std::span<const Extent> pieces) {
   if (failed_bytes != 0) set_hole_bytes(hole_bytes_ - failed_bytes);
 }
 
-/// Of the free pieces of an opened pool some may be holes and some not. If many are none, or if no
-/// slack is wanted, all of them become holes. They stay where they are: nobody takes from holes_
-/// without grow_mutex_.
+/// After opening, holes_ has all free pieces, whether they are holes or not. If many are not, or if
+/// no slack is wanted, all of them become holes. They stay in the map: nobody takes from it without
+/// grow_mutex_.
 void SegmentAllocator::punch_again(Slack slack) {
   bool is_first = true;
   std::uint64_t from = 0;

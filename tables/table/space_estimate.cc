@@ -32,7 +32,7 @@ void SpaceEstimate::count_rows() {
   }
 }
 
-// Of a row that was created.
+// The row must have been created.
 SpaceEstimate::State SpaceEstimate::state_of(const mvcc::Stamp& deleted,
                                              const mvcc::Visibility& now) const noexcept {
   const mvcc::Visibility::Resolved end = now.resolve(deleted);
