@@ -46,9 +46,13 @@ TableSchema FullPoolCase::draw_schema() {
                              Type::kDate,  Type::kString, Type::kBytes};
   constexpr Encoding kEncodings[] = {Encoding::kAuto, Encoding::kDictionary, Encoding::kDirect};
   const std::uint64_t columns = random_.below(8);
-  for (std::uint64_t i = 0; i < columns; ++i)
-    schema.column("c" + std::to_string(i), kTypes[random_.below(columns_ == Columns::kAny ? 6 : 4)],
-                  {.not_null = random_.chance(50), .encoding = kEncodings[random_.below(3)]});
+  for (std::uint64_t i = 0; i < columns; ++i) {
+    // Drawn in this order with every compiler.
+    const Type type = kTypes[random_.below(columns_ == Columns::kAny ? 6 : 4)];
+    const bool is_not_null = random_.chance(50);
+    const Encoding encoding = kEncodings[random_.below(3)];
+    schema.column("c" + std::to_string(i), type, {.not_null = is_not_null, .encoding = encoding});
+  }
   if (random_.chance(90)) schema.primary_key({"id"});
   if (columns > 0 && random_.chance(40)) schema.key("second", {"c0", "id"});
   if (random_.chance(20)) schema.unique_key("third", {"id"}, {.ordered = true});
