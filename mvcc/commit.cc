@@ -76,39 +76,6 @@ Commit::Lock Commit::lock(VersionLayout& version, const Visibility& visibility) 
   }
 }
 
-Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint64_t words) {
-  SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
-  const std::uint64_t needed = sizeof(IntentBlockLayout) + words * sizeof(Intent);
-  const std::uint64_t old_bytes = slot.overflow_bytes_[half_index];
-  if (needed <= old_bytes) return {};
-  pmem::Persister& persister = *slot.persister_;
-  const auto allocate = [&](std::uint64_t bytes) {
-    return slots_.pool_.allocator().allocate(bytes, persister, pmem::Purpose::kReclaim);
-  };
-  Result<pmem::Extent> extent = allocate(std::max(needed, old_bytes * 2));
-  if (!extent.ok()) extent = allocate(needed);
-  if (!extent.ok()) return std::move(extent).status();
-  auto* block = slots_.pool_.at(pmem::OffsetPtr<IntentBlockLayout>{extent->offset});
-  block->magic = IntentBlockLayout::kMagic;
-  block->bytes = extent->bytes;
-  block->checksum = XXH3_64bits(block, 16);
-  persister.persist(block, sizeof *block, "intent_block/1");
-  const std::uint64_t old_offset = half.overflow;
-  store_word(half.overflow, extent->offset);
-  persister.persist(&half.overflow, sizeof half.overflow, "intent_block/2");
-  slot.overflow_bytes_[half_index] = extent->bytes;
-  // The size of a block is known if it was there at opening or we made it. Otherwise the word may
-  // be from a damaged pool, and nothing is given back.
-  if (old_bytes != 0) slots_.pool_.allocator().release({old_offset, old_bytes});
-  return {};
-}
-
-// Protocol intent_block: a larger place for a slot's intents.
-//   step  store                        made durable by     power cut just after it: recovery
-//   1     header of the block          persist             block unreachable: free space
-//   2     the half's pointer to it     persist (8 bytes)   claims the block, its old one is free
-// Must hold:  1 before 2. The stamps of the half's former transaction are durable (commit/4), so
-//             losing its intents loses nothing.
 Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
   const std::uint32_t half_index = slot.generation_ & 1;
   SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
@@ -122,13 +89,13 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
       store_word(half.intents[i], i < writes.size() ? intent_of(i) : 0);
   } else {
     const std::vector<Intent> rest = intents_of(std::span(writes).subspan(kInline - 1));
-    if (Status s = enlarge_overflow(slot, half_index, rest.size()); !s.ok()) return s;
+    IntentBlocks& blocks = slot.blocks_[half_index];
+    pmem::Persister& persister = *slot.persister_;
+    if (Status s = blocks.enlarge(slots_.pool_, half.overflow, rest.size(), persister); !s.ok())
+      return s;
     for (std::size_t i = 0; i + 1 < kInline; ++i) store_word(half.intents[i], intent_of(i));
     store_word(half.intents[kInline - 1], rest.size());
-    auto* more =
-        slots_.pool_.at(pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
-    std::copy(rest.begin(), rest.end(), more);
-    slot.persister_->flush(more, rest.size() * sizeof(Intent), "commit/1");
+    blocks.store(slots_.pool_, rest, persister);
   }
   return {};
 }

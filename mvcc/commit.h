@@ -54,7 +54,6 @@ class Commit {
  private:
   static void flush_stamps_left(Slot& slot) noexcept;
   Status store_intents(Slot& slot, const std::vector<Write>& writes);
-  Status enlarge_overflow(Slot& slot, std::uint32_t half, std::uint64_t words);
 
   TransactionSlots& slots_;
 };

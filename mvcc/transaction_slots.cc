@@ -28,9 +28,6 @@ std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept {
   return (slot_count * 8 + 63) / 64 * 64;
 }
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
-std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept {
-  return XXH3_64bits(&block, 16);
-}
 
 std::atomic<std::uint64_t> next_slots_id{1};
 
@@ -198,7 +195,7 @@ Status TransactionSlots::create(std::uint32_t slot_count) {
   std::atomic_ref(root_).store(*offset, std::memory_order_relaxed);
   persister.persist(&root_, sizeof root_, "slot_array/2");
   array_slots_ = slot_count;
-  overflow_bytes_.assign(std::size_t{slot_count} * 2, 0);
+  blocks_.assign(std::size_t{slot_count} * 2, {});
   return {};
 }
 
@@ -207,16 +204,13 @@ Status TransactionSlots::grow(std::uint32_t slot_count) {
   pmem::Persister persister(pool_.medium());
   Result<std::uint64_t> offset = make_array(slot_count, persister);
   if (!offset.ok()) return std::move(offset).status();
-  std::vector<pmem::Extent> old = {{root_, array_bytes(array_slots_)}};
-  for (std::uint32_t slot = 0; slot < array_slots_; ++slot)
-    for (std::uint32_t half = 0; half < 2; ++half)
-      if (const std::uint64_t block = slot_layout(slot).half[half].overflow; block != 0)
-        old.push_back({block, overflow_bytes_[slot * 2 + half]});
+  const pmem::Extent old{root_, array_bytes(array_slots_)};
   std::atomic_ref(root_).store(*offset, std::memory_order_relaxed);
   persister.persist(&root_, sizeof root_, "slot_array/2");
-  for (const pmem::Extent& extent : old) pool_.allocator().release(extent);
+  pool_.allocator().release(old);
+  for (IntentBlocks& blocks : blocks_) blocks.release(pool_);
   array_slots_ = slot_count;
-  overflow_bytes_.assign(std::size_t{slot_count} * 2, 0);
+  blocks_.assign(std::size_t{slot_count} * 2, {});
   return {};
 }
 
@@ -229,7 +223,7 @@ void TransactionSlots::start(std::uint32_t slot_count) {
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     slots_[i].index_ = i;
     for (std::uint32_t half = 0; half < 2; ++half) {
-      slots_[i].overflow_bytes_[half] = overflow_bytes_[i * 2 + half];
+      slots_[i].blocks_[half] = std::move(blocks_[i * 2 + half]);
       // No transaction's: tags of generation 0 that a crash left behind must not look active.
       mirrors_[i].half[half].state.store(SlotMirror::pack(0, SlotState::kAborted),
                                          std::memory_order_relaxed);
@@ -256,37 +250,17 @@ Status TransactionSlots::check_array() const {
   return {};
 }
 
-Status TransactionSlots::claim_overflow(std::uint32_t slot, std::uint32_t half) {
-  const std::uint64_t offset = slot_layout(slot).half[half].overflow;
-  if (offset == 0) return {};
-  const std::uint64_t pool_bytes = pool_.medium().bytes();
-  const bool inside = offset % 64 == 0 && offset <= pool_bytes - sizeof(IntentBlockLayout);
-  const auto* block = inside ? pool_.at(pmem::OffsetPtr<IntentBlockLayout>{offset}) : nullptr;
-  if (block == nullptr || block->magic != IntentBlockLayout::kMagic ||
-      block->checksum != checksum_of(*block))
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: transaction slot {}, half {}: the intent block at offset {} {}",
-                              pool_.path(), slot, half, offset,
-                              inside ? "has a damaged header" : "lies outside the pool"));
-  overflow_bytes_[slot * 2 + half] = block->bytes;
-  return pool_.allocator().claim({offset, block->bytes}, fmt::format("transaction slot {}", slot));
-}
-
-std::span<const Intent> TransactionSlots::overflow_of(const SlotHalfLayout& half,
-                                                      std::uint64_t block_bytes) const {
-  const std::uint64_t count = half.intents[SlotHalfLayout::kInlineIntents - 1];
-  if (is_intent(count) || half.overflow == 0 || block_bytes < sizeof(IntentBlockLayout)) return {};
-  const std::uint64_t capacity = (block_bytes - sizeof(IntentBlockLayout)) / sizeof(Intent);
-  const auto* intents =
-      pool_.at(pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
-  return {intents, std::min(count, capacity)};
+Status TransactionSlots::claim_blocks(std::uint32_t slot, std::uint32_t half) {
+  return blocks_[slot * 2 + half].claim(
+      pool_, slot_layout(slot).half[half].overflow,
+      fmt::format("{}: transaction slot {}, half {}", pool_.path(), slot, half));
 }
 
 // Rolls forward: a row that still bears the tag of the half's committed transaction gets the
 // time-stamp. A tag of another generation belongs to a transaction that did not commit, and is
 // stale. Any other word stays: the row was stamped already, or reused since.
 void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
-                               std::uint64_t block_bytes,
+                               const IntentBlocks& blocks,
                                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                                pmem::Persister& persister, LoadCounts& counts) {
   const bool committed = Commit::is_committed(slot, half);
@@ -312,7 +286,8 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
     completed = true;
   };
   for (const Intent intent : half.intents) visit(intent);
-  for_each_intent(overflow_of(half, block_bytes), visit);
+  const std::uint64_t count = half.intents[SlotHalfLayout::kInlineIntents - 1];
+  if (!is_intent(count)) for_each_intent(blocks.read(pool_, count), visit);
   counts.completed += completed ? 1 : 0;
   counts.undone += undone ? 1 : 0;
 }
@@ -344,14 +319,14 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       !s.ok())
     return s;
   pool_.rely_on(&generation_limit(0), limits_bytes(array_slots_));
-  overflow_bytes_.assign(std::size_t{array_slots_} * 2, 0);
+  blocks_.assign(std::size_t{array_slots_} * 2, {});
   pmem::Persister persister(pool_.medium());
   persist_records(persister);
   std::uint64_t latest = array().timestamp_floor;
   for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
     generation_floor_ = std::max(generation_floor_, generation_limit(slot));
     for (std::uint32_t index = 0; index < 2; ++index) {
-      if (Status s = claim_overflow(slot, index); !s.ok()) {
+      if (Status s = claim_blocks(slot, index); !s.ok()) {
         persister.fence("resolve/1");
         return s;
       }
@@ -359,7 +334,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       if (half.overflow != 0) pool_.rely_on(&half.overflow, sizeof half.overflow);
       // Old or new, a time-stamp in a record was given out, even if its commit was torn.
       latest = std::max(latest, half.commit_timestamp);
-      resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
+      resolve(slot, half, blocks_[slot * 2 + index], locate, persister, counts);
     }
   }
   if (latest > kTimestampPlausible || generation_floor_ > kGenerationPlausible) {
@@ -569,7 +544,7 @@ std::uint32_t TransactionSlots::taken() const noexcept {
 
 std::uint64_t TransactionSlots::bytes_in_pool() const noexcept {
   std::uint64_t bytes = array_bytes(array_slots_);
-  for (const Slot& slot : slots_) bytes += slot.overflow_bytes_[0] + slot.overflow_bytes_[1];
+  for (const Slot& slot : slots_) bytes += slot.blocks_[0].bytes() + slot.blocks_[1].bytes();
   return bytes;
 }
 

@@ -15,9 +15,9 @@
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
 #include "mvcc/clock.h"
+#include "mvcc/intent_blocks.h"
 #include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
-#include "mvcc/transaction_slots_layout.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/extent_allocator.h"
@@ -63,8 +63,8 @@ class alignas(128) Slot {
   // Rows that the last transaction stamped and that have not been flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
   bool has_many_intents_ = false;  // the last committed transaction left them in its half
-  std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
-  std::uint64_t begun_at_ = 0;                // the last snapshot, of the processors' clock
+  IntentBlocks blocks_[2];         // of the halves
+  std::uint64_t begun_at_ = 0;     // the last snapshot, of the processors' clock
 };
 
 /// The persistent slot array with its DRAM mirrors, the clock, and the registry of snapshots.
@@ -217,14 +217,13 @@ class TransactionSlots {
   std::uint64_t& generation_limit(std::uint32_t slot) noexcept;
   TransactionSlotLayout& slot_layout(std::uint32_t slot) noexcept;
   Status check_array() const;
-  Status claim_overflow(std::uint32_t slot, std::uint32_t half);
-  std::span<const Intent> overflow_of(const SlotHalfLayout& half, std::uint64_t block_bytes) const;
+  Status claim_blocks(std::uint32_t slot, std::uint32_t half);
   void persist_records(pmem::Persister& persister);
   /// Stores step 1 of forget_intents for one half, if its block holds intents; the caller fences.
   static void forget_intents(SlotHalfLayout& half, pmem::Persister& persister) noexcept;
   /// The same for both halves.
   void forget_intents(std::uint32_t slot, pmem::Persister& persister) noexcept;
-  void resolve(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
+  void resolve(std::uint32_t slot, const SlotHalfLayout& half, const IntentBlocks& blocks,
                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                pmem::Persister& persister, LoadCounts& counts);
   /// The value by which SlotClaim::in_use names a slot.
@@ -242,7 +241,7 @@ class TransactionSlots {
   std::uint32_t slot_count_ = 0;   // in use
   std::uint64_t opened_at_ = 0;
   std::uint64_t generation_floor_ = 0;
-  std::vector<std::uint64_t> overflow_bytes_;  // found by load, two per slot
+  std::vector<IntentBlocks> blocks_;  // found by load, two per slot; then the slots have them
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};

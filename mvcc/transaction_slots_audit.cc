@@ -30,11 +30,9 @@ void TransactionSlots::audit(FunctionRef<void(bool damaged, const std::string& w
                                 where, generation_limit(slot), half.commit_generation));
       }
       const std::uint64_t last = half.intents[SlotHalfLayout::kInlineIntents - 1];
-      const std::uint64_t block = overflow_bytes_[slot * 2 + index];
-      const std::uint64_t capacity =
-          block < sizeof(IntentBlockLayout) ? 0 : (block - sizeof(IntentBlockLayout)) / 8;
+      const std::uint64_t capacity = blocks_[slot * 2 + index].capacity();
       if (!is_intent(last) && last > capacity)
-        visit(true, fmt::format("{}: intents in its block expected at most {}, found {}", where,
+        visit(true, fmt::format("{}: intents in its blocks expected at most {}, found {}", where,
                                 capacity, last));
     }
   }

@@ -42,8 +42,8 @@ struct SlotHalfLayout {
   std::uint64_t commit_generation;
   std::uint64_t commit_timestamp;
   std::uint64_t commit_check;
-  std::uint64_t overflow;  ///< offset of an IntentBlockLayout, 0: none yet
-  /// Or three intents, and in the last word, with bit 63 clear, the number of words in the block.
+  std::uint64_t overflow;  ///< offset of the first IntentBlockLayout, 0: none yet
+  /// Or three intents, and in the last word, with bit 63 clear, the number of words in its blocks.
   Intent intents[kInlineIntents];
 };
 static_assert(sizeof(SlotHalfLayout) == 64);
@@ -57,13 +57,14 @@ struct TransactionSlotLayout {
 };
 static_assert(sizeof(TransactionSlotLayout) == 128);
 
-/// In the pool: more intents, in an extent of their own.
+/// In the pool: more intents, in an extent of their own, or in a chain of extents.
 struct IntentBlockLayout {
   static constexpr std::uint64_t kMagic = 0x544e45544e494c46u;  // "FLINTENT"
   std::uint64_t magic;
   std::uint64_t bytes;     ///< of the extent, this header included
-  std::uint64_t checksum;  ///< XXH3-64 of the two words above
-  std::uint64_t reserved[5];
+  std::uint64_t next;      ///< offset of the block with the words behind those here, 0: none
+  std::uint64_t checksum;  ///< XXH3-64 of the three words above
+  std::uint64_t reserved[4];
   // Intents follow.
 };
 static_assert(sizeof(IntentBlockLayout) == 64);

@@ -220,8 +220,9 @@ TEST_CASE("offsets of the structures of transactions", "[format]") {
                 {0, 8, 16, 24, 32, 64});
   check_offsets("IntentBlockLayout",
                 {offsetof(IntentBlockLayout, magic), offsetof(IntentBlockLayout, bytes),
-                 offsetof(IntentBlockLayout, checksum), sizeof(IntentBlockLayout)},
-                {0, 8, 16, 64});
+                 offsetof(IntentBlockLayout, next), offsetof(IntentBlockLayout, checksum),
+                 sizeof(IntentBlockLayout)},
+                {0, 8, 16, 24, 64});
 }
 
 TEST_CASE("the magics read as words in the file", "[format]") {
@@ -235,7 +236,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 8);
+  CHECK(pmem::kFormatVersion == 9);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {

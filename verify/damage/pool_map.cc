@@ -287,10 +287,12 @@ class Mapper {
                                 layout.commit_check == XXH3_64bits(words.data(), sizeof words);
       add(Part::kCommitRecord, is_committed, half, 24);
       add(Part::kIntents, false, half + 24, 40);
-      if (layout.overflow == 0) continue;
-      const auto& block = at<mvcc::IntentBlockLayout>(layout.overflow);
-      add(Part::kIntentBlock, true, layout.overflow, 24);
-      add(Part::kIntents, false, layout.overflow + sizeof block, block.bytes - sizeof block);
+      for (std::uint64_t begin = layout.overflow; begin != 0;) {
+        const auto& block = at<mvcc::IntentBlockLayout>(begin);
+        add(Part::kIntentBlock, true, begin, 32);
+        add(Part::kIntents, false, begin + sizeof block, block.bytes - sizeof block);
+        begin = block.next;
+      }
     }
   }
 
@@ -459,7 +461,7 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
       reseal_first_words(*reinterpret_cast<columns::StringHeapChunkLayout*>(at), 16);
       break;
     case Part::kIntentBlock:
-      reseal_first_words(*reinterpret_cast<mvcc::IntentBlockLayout*>(at), 16);
+      reseal_first_words(*reinterpret_cast<mvcc::IntentBlockLayout*>(at), 24);
       break;
     case Part::kSlotArray:
       reseal_first_words(*reinterpret_cast<mvcc::SlotArrayLayout*>(at), 24);

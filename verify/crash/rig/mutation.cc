@@ -50,9 +50,10 @@ class PoolMap {
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto* half = at<mvcc::SlotHalfLayout>(first + i * sizeof(mvcc::SlotHalfLayout));
       if (half == nullptr) break;
-      const auto* block = at<mvcc::IntentBlockLayout>(half->overflow);
-      if (block != nullptr && offset >= half->overflow && offset < half->overflow + block->bytes)
-        return Region::kIntentBlock;
+      std::uint64_t begin = half->overflow;
+      for (const auto* block = at<mvcc::IntentBlockLayout>(begin); block != nullptr;
+           block = at<mvcc::IntentBlockLayout>(begin = block->next))
+        if (offset >= begin && offset < begin + block->bytes) return Region::kIntentBlock;
     }
     return Region::kOther;
   }
