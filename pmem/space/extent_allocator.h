@@ -39,6 +39,7 @@ struct SpaceReport {
   std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
   std::uint64_t largest_piece = 0;    ///< free, or not taken from the medium yet, side by side
+  std::uint64_t refusals = 0;         ///< allocations that failed with kOutOfSpace so far
 
   std::uint64_t free_bytes() const noexcept {
     return allocated_bytes - overhead_bytes - used_bytes;
@@ -81,6 +82,10 @@ class ExtentAllocator {
                                         Persister& persister) = 0;
   /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.
   virtual void keep_reserve(Reserve reserve) = 0;
+  /// Keeps this many bytes in the reserve as well, until end_pledge is told so many: an owner will
+  /// want them for Purpose::kReclaim.
+  virtual void pledge(std::uint64_t bytes) noexcept = 0;
+  virtual void end_pledge(std::uint64_t bytes) noexcept = 0;
 
   /// Gives an extent back. The persistent pointer to it must be durably gone.
   virtual void release(Extent extent) = 0;

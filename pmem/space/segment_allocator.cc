@@ -150,12 +150,23 @@ void SegmentAllocator::keep_reserve(Reserve reserve) {
   reserve_.piece = std::max(reserve_.piece, reserve.piece);
 }
 
+void SegmentAllocator::pledge(std::uint64_t bytes) noexcept {
+  const std::scoped_lock lock(map_mutex_);
+  pledged_bytes_ += bytes;
+}
+
+void SegmentAllocator::end_pledge(std::uint64_t bytes) noexcept {
+  const std::scoped_lock lock(map_mutex_);
+  FLUGS_CHECK(bytes <= pledged_bytes_);
+  pledged_bytes_ -= bytes;
+}
+
 /// Under map_mutex_. Growing an arena does not change the answer: its free end and what it can grow
 /// by count as one piece.
 bool SegmentAllocator::has_reserve() const noexcept {
   std::uint64_t bytes = free_.free_bytes() + holes_.free_bytes();
   for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
-  return bytes >= reserve_.bytes && largest_piece() >= reserve_.piece;
+  return bytes >= reserve_.bytes + pledged_bytes_ && largest_piece() >= reserve_.piece;
 }
 
 /// Under map_mutex_. Free space beside a hole counts as another piece.
@@ -286,9 +297,10 @@ SpaceReport SegmentAllocator::space() const {
   report.reserved_bytes = medium_.bytes();
   report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
   report.overhead_bytes = overhead_bytes_;
-  report.reserve_bytes = reserve_.bytes;
+  report.reserve_bytes = reserve_.bytes + pledged_bytes_;
   report.reserve_piece = reserve_.piece;
   report.largest_piece = largest_piece();
+  report.refusals = refusals_;
   report.allocated_bytes = overhead_bytes_;
   for (const Arena& arena : arenas_) {
     report.allocated_bytes += arena.allocated_limit - arena.begin;
@@ -306,13 +318,14 @@ std::uint64_t SegmentAllocator::free_bytes() const {
   return bytes - claimed_bytes() - likely_hole_bytes();
 }
 
-Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) const {
+Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) {
   const SpaceReport report = space();
   const std::uint64_t free = free_bytes();
   std::uint64_t largest = 0;
   {
     const std::scoped_lock lock(map_mutex_);
     largest = free_.largest_bytes();
+    ++refusals_;
   }
   std::string why;
   if (free >= wanted) why = fmt::format("; the largest free piece has {}", largest);

@@ -40,6 +40,8 @@ class SegmentAllocator final : public ExtentAllocator {
   Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
                                 Persister& persister) override;
   void keep_reserve(Reserve reserve) override;
+  void pledge(std::uint64_t bytes) noexcept override;
+  void end_pledge(std::uint64_t bytes) noexcept override;
   void release(Extent extent) override;
   void give_back(Slack slack) override;
   Status claim(Extent extent, std::string_view owner) override;
@@ -71,7 +73,7 @@ class SegmentAllocator final : public ExtentAllocator {
     std::uint64_t fresh_limit = 0;      // all space above reads zero in this process
   };
 
-  Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause) const;
+  Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause);
   Arena* arena_of(Extent extent) noexcept;
   std::uint64_t claimed_bytes() const noexcept;
   Status at_largest(std::string_view why) const;
@@ -122,8 +124,10 @@ class SegmentAllocator final : public ExtentAllocator {
   FreeMap holes_;  // free as well, but must be provided: likely holes, all that are ones included
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;
+  std::uint64_t refusals_ = 0;
   Reserve reserve_;
-  bool has_finished_claims_;  // set under claim_lock_, too
+  std::uint64_t pledged_bytes_ = 0;  // of the reserve, beyond reserve_
+  bool has_finished_claims_;         // set under claim_lock_, too
   std::uint64_t grow_ahead_bytes_ = 0;
   bool has_grower_ = false;  // constant once other threads have the pool
   std::condition_variable_any space_wanted_;

@@ -57,6 +57,7 @@ void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept 
   store(recent_[last].timestamp, timestamp);
   store(recent_[last].place, place);
   store(recent_count_, last + 1);
+  store(noted_, load(noted_) + 1);
   set_doubt(place, false);
 }
 

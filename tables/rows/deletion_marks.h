@@ -79,6 +79,8 @@ class DeletionMarks {
     for_set(settled_words(), first_word, count, visit);
   }
 
+  /// How often a row was noted. Two threads that find deletions at a time note a row twice.
+  std::uint32_t noted() const noexcept { return noted_.load(std::memory_order_relaxed); }
   /// Whether the deletions that were in the pool when the group was loaded are known.
   bool has_found() const noexcept { return has_found_.load(std::memory_order_acquire); }
   void set_found() noexcept { has_found_.store(true, std::memory_order_release); }
@@ -115,6 +117,7 @@ class DeletionMarks {
   SpinLock lock_;                        // protects the members below and the words; a leaf
   std::atomic<std::uint32_t> doubtful_{0};
   std::atomic<std::uint32_t> recent_count_{0};
+  std::atomic<std::uint32_t> noted_{0};
   std::atomic<std::uint64_t> settlings_{0};   // twice their number; odd: one is under way
   std::atomic<std::uint64_t> settled_at_{0};  // the latest time-stamp of a settled deletion
   std::atomic<bool> has_found_{false};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -34,7 +35,9 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
       owner_(std::move(owner)),
       text_memory_{pool.base(), &pool.medium().bytes_word()} {}
 
-RowGroup::~RowGroup() = default;
+RowGroup::~RowGroup() {
+  if (pledged_bytes_ != 0) pool_.allocator().end_pledge(pledged_bytes_);
+}
 
 std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
   const auto* base = reinterpret_cast<const std::byte*>(&layout);
@@ -229,7 +232,29 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
   group->note_change();
   if (Status s = group->load_records(); !s.ok()) return s;
   if (Status s = group->load_blocks(claims); !s.ok()) return s;
+  group->pledge_blocks();
   return group;
+}
+
+// Deleting all rows of the group takes version blocks. What they need for rows that are there is in
+// the reserve until they are made. Entries for row ids without a row are left to the rest of the
+// reserve: else new rows in place of deleted ones would need more than these did.
+void RowGroup::pledge_blocks() noexcept {
+  FLUGS_DCHECK(pledged_bytes_ == 0);
+  for (std::uint32_t offset = 0; offset < layout_.row_count; offset += RowGroupLayout::kBlockRows)
+    if (block_with(offset) == nullptr) pledged_bytes_ += bytes_for_block(offset);
+  if (pledged_bytes_ != 0) pool_.allocator().pledge(pledged_bytes_);
+}
+
+// Of the entries of rows that are there, in the version block that begins with `offset`.
+std::uint64_t RowGroup::bytes_for_block(std::uint32_t offset) const noexcept {
+  static_assert(RowGroupLayout::kBlockRows % 64 == 0);
+  FLUGS_DCHECK(offset % RowGroupLayout::kBlockRows == 0);
+  std::uint64_t rows = 0;
+  const std::uint32_t end = std::min(offset + RowGroupLayout::kBlockRows, layout_.row_count);
+  for (; offset < end; offset += 64)
+    rows += static_cast<std::uint64_t>(std::popcount(stored_mask(offset)));
+  return rows * sizeof(mvcc::VersionLayout);
 }
 
 Result<std::uint64_t> RowGroup::make_block(std::uint32_t block, pmem::Persister& persister) const {
@@ -271,6 +296,11 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
     std::uint64_t& pointer = block_pointers()[block];
     std::atomic_ref(pointer).store(*made, std::memory_order_relaxed);
     persister.persist(&pointer, sizeof pointer, "version_block/2");
+    // Damage may have changed what the pool says about places.
+    const std::uint64_t bytes =
+        std::min(bytes_for_block(block * RowGroupLayout::kBlockRows), pledged_bytes_);
+    pledged_bytes_ -= bytes;
+    pool_.allocator().end_pledge(bytes);
     __atomic_store_n(&block_total_, block_total_ + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&blocks_[block], pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{*made}),
                      __ATOMIC_RELEASE);

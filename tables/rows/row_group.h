@@ -135,6 +135,9 @@ class RowGroup {
   bool has_deletions() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_ACQUIRE) != 0;
   }
+  /// At least as many rows as were deleted, but for those whose deletion commits just now. The
+  /// first call may read all MVCC entries, later ones read nothing of the pool.
+  std::uint32_t deleted_rows() const noexcept;
   /// The row's entry has its writer's tag: from now on scans read the entry. take_mark_back: they
   /// no longer do.
   void mark_deleted(std::uint32_t offset) noexcept {
@@ -226,6 +229,8 @@ class RowGroup {
   /// fenced.
   Result<std::uint64_t> make_block(std::uint32_t block, pmem::Persister& persister) const;
   std::uint64_t* block_pointers() const noexcept;
+  void pledge_blocks() noexcept;
+  std::uint64_t bytes_for_block(std::uint32_t offset) const noexcept;
   Status check_parts() const;
   Status check_places() const;
   Status load_columns();
@@ -253,6 +258,7 @@ class RowGroup {
   std::uint32_t record_bytes_ = 0;
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
+  std::uint64_t pledged_bytes_ = 0;  // of the pool's reserve, for further blocks; as block_total_
   std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
   std::unique_ptr<columns::ExtremePlaces[]> extreme_places_;  // by column, made with the marks
   Mutex block_mutex_;                                         // makes blocks; a leaf

@@ -110,6 +110,12 @@ std::uint64_t RowGroup::note_all_found() const noexcept {
   return found;
 }
 
+std::uint32_t RowGroup::deleted_rows() const noexcept {
+  if (!has_deletions()) return 0;
+  if (!marks_->has_found()) note_all_found();
+  return marks_->noted();
+}
+
 std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
                                 const mvcc::Visibility& visibility,
                                 std::uint64_t* mask) const noexcept {

@@ -65,6 +65,8 @@ class FaultyPool final : public pmem::Pool {
       return allocator_.allocate_below(bytes, end, persister);
     }
     void keep_reserve(pmem::Reserve reserve) override { allocator_.keep_reserve(reserve); }
+    void pledge(std::uint64_t bytes) noexcept override { allocator_.pledge(bytes); }
+    void end_pledge(std::uint64_t bytes) noexcept override { allocator_.end_pledge(bytes); }
     void release(pmem::Extent extent) override { allocator_.release(extent); }
     void give_back(pmem::Slack slack) override { allocator_.give_back(slack); }
     Status claim(pmem::Extent extent, std::string_view owner) override {

@@ -95,6 +95,32 @@ TEST_CASE("kOutOfSpace gives the wanted and the free size", "[pmem][extent]") {
   check_balance(allocator);
 }
 
+TEST_CASE("what is pledged is for reclaiming only, and refusals are counted", "[pmem][extent]") {
+  const PoolBuffer buffer(262144);
+  auto pool = Pool::create_in_memory(buffer.span(), small_options());
+  REQUIRE(pool.ok());
+  ExtentAllocator& allocator = (*pool)->allocator();
+  Persister persister((*pool)->medium());
+  const std::uint64_t left = allocator.space().left_bytes();
+  allocator.pledge(65536);
+  CHECK(allocator.space().reserve_bytes == 65536);
+  CHECK(allocator.space().left_bytes() == left - 65536);
+  CHECK(allocator.space().refusals == 0);
+  while (allocator.allocate(4096, persister).ok()) {
+  }
+  CHECK(allocator.space().refusals == 1);
+  CHECK(allocator.space().left_bytes() < 4096);
+  const Result<Extent> reclaiming = allocator.allocate(32768, persister, Purpose::kReclaim);
+  REQUIRE(reclaiming.ok());
+  allocator.end_pledge(32768);
+  CHECK(allocator.allocate(4096, persister).code() == StatusCode::kOutOfSpace);
+  allocator.end_pledge(32768);
+  CHECK(allocator.allocate(4096, persister).ok());
+  CHECK(allocator.space().refusals == 2);
+  check_balance(allocator);
+  persister.fence("extent-zero/1");
+}
+
 TEST_CASE("a reserve is for reclaiming only, and stays in one piece", "[pmem][extent]") {
   const PoolBuffer buffer(262144);
   auto pool = Pool::create_in_memory(buffer.span(), small_options());
