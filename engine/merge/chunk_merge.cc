@@ -418,8 +418,13 @@ Status ChunkMerge::run(std::chrono::milliseconds patience) {
   // Other threads may still read the rows of the chunk in their places. So the chunk first becomes
   // a group without rows. A later merge makes it an empty chunk, perhaps with longer rows, when no
   // transaction is left that saw it as a chunk.
-  is_empty_ = stored_.empty() && rows_.group(chunk_) != nullptr;
+  const RowGroup* const group = rows_.group(chunk_);
+  is_empty_ = wants_row_ids_ && stored_.empty() && group != nullptr;
   Status built = is_empty_ ? make_empty_chunk() : build();
+  if (is_empty_ && built.code() == StatusCode::kOutOfSpace && group->stored_rows() != 0) {
+    is_empty_ = false;
+    built = build();
+  }
   persister_.fence("row_group/1");  // not while writers wait
   counts_.build_us = microseconds_since(start);
   const auto deadline = std::chrono::steady_clock::now() + patience;

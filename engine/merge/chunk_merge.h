@@ -39,6 +39,10 @@ class ChunkMerge {
   /// The group must lie before this offset of the pool, as far to the front as there is space.
   void place_before(std::uint64_t offset) noexcept { before_ = offset; }
 
+  /// If all rows of a group are dead, its row ids are wanted: it becomes an empty chunk of rows, if
+  /// there is space for one. Otherwise it becomes a group without rows.
+  void want_row_ids() noexcept { wants_row_ids_ = true; }
+
   /// Fails with kBusy (for `patience`, some transaction held a row of the chunk), kOutOfSpace; then
   /// nothing has changed.
   Status run(std::chrono::milliseconds patience);
@@ -87,6 +91,7 @@ class ChunkMerge {
   const UnusedRows& unused_;
   mvcc::Visibility now_;
   std::uint64_t oldest_;  // the oldest snapshot
+  bool wants_row_ids_ = false;
   bool is_empty_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere
   pmem::Persister persister_;

@@ -16,9 +16,6 @@ namespace flugs::engine {
 
 namespace {
 
-// A full chunk with fewer rows in use is not merged: coming rows use its free rows.
-constexpr std::uint64_t kUsedPercentMin = 50;
-static_assert(kUsedPercentMin <= 100);
 constexpr std::chrono::microseconds kLookPauseMin{100};
 constexpr std::chrono::microseconds kLookPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
@@ -40,70 +37,6 @@ TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       options_(options),
       stop_requested_(stops),
       patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
-
-// Whether enough rows of a group can be left out. A dead row counts only when no index names it any
-// more: until then each merge of the group keeps it.
-bool TableMerge::is_worth_it(const RowGroup& group) const {
-  if (group.stored_rows() == 0) return true;
-  if (!group.is_up_to_date()) return true;
-  if (!group.has_deletions()) return false;
-  std::uint64_t dead = 0;
-  for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
-    const mvcc::VersionLayout* version = group.stamped_version(offset);
-
-    if (version == nullptr) {  // nothing in the whole block
-      offset |= RowGroupLayout::kBlockRows - 1;
-      continue;
-    }
-    if (group.place_of(offset) == RowGroup::kNoPlace) continue;
-    const mvcc::Stamp deleted = mvcc::load_stamp(version->deleted);
-    const bool is_forgotten = table_.keys().empty() && deleted != mvcc::kNoStamp &&
-                              !mvcc::is_tag(deleted) && deleted <= slots_.opened_at();
-    dead += is_forgotten || mvcc::load_stamp(version->created) == mvcc::kNoStamp ? 1 : 0;
-  }
-  return dead == group.stored_rows() ||
-         dead * 100 >= std::uint64_t{group.stored_rows()} * options_.dead_percent;
-}
-
-// Whether enough rows of a chunk are in use. A chunk that was emptied may have few.
-bool TableMerge::is_worth_it(std::size_t chunk) const {
-  const std::uint32_t first = rows_.first_row_of(chunk);
-  const std::uint32_t rows = rows_.rows_of(chunk);
-  std::uint64_t used = 0;
-  for (std::uint32_t i = 0; i < rows; ++i)
-    used += mvcc::load_stamp(rows_.version(first + i).created) != mvcc::kNoStamp ? 1 : 0;
-  if (options_.scope == MergeScope::kEverything) return used != 0;
-  return used * 100 >= std::uint64_t{rows} * kUsedPercentMin;
-}
-
-TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept {
-  has_chosen_ = true;
-  candidates_.clear();
-  if (options_.scope == MergeScope::kEverything) rows_.close_tail();
-  Plan plan;
-  const std::size_t end = rows_.full_chunks();
-  for (std::size_t chunk = 0; chunk < end; ++chunk) {
-    if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
-      if (!is_worth_it(*group)) continue;
-      candidates_.push_back({chunk, Origin::kGroup});
-      ++plan.groups;
-      continue;
-    }
-    // A chunk that an earlier merge has frozen, but not merged, takes no rows until it is merged.
-    const bool is_frozen = rows_.is_frozen(chunk);
-    if (!is_frozen && !takes(chunk)) {
-      ++plan.left_out;
-      continue;
-    }
-    const bool is_wanted = is_frozen || is_worth_it(chunk);
-    if (!is_wanted && !table_.column_reclaim().keeps_former(chunk, former_bytes())) continue;
-    candidates_.push_back({chunk, Origin::kRows});
-    ++plan.chunks;
-    plan.bytes += rows_.bytes_of_chunk(chunk);
-    plan.frozen += is_frozen ? 1 : 0;
-  }
-  return plan;
-}
 
 std::uint64_t TableMerge::waste_bytes() const noexcept {
   return ColumnReclaim::waste_bytes(options_, pool_.medium().bytes());
@@ -145,6 +78,17 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     wasteful.push_back(i);
   }
   return wasteful;
+}
+
+bool TableMerge::may_have_wasteful_columns() const {
+  const std::uint64_t free = pool_.allocator().space().left_bytes();
+  for (std::size_t i = 0; i < table_.columns().size(); ++i) {
+    if (table_.columns()[i]->is_dropped()) continue;
+    const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
+    if (bytes != 0 && bytes >= waste_bytes() && table_.reclaim_checks().is_due(i, bytes, free))
+      return true;
+  }
+  return false;
 }
 
 // The present data of these columns becomes that of a former edition, which goes when no row needs
@@ -427,6 +371,7 @@ Status TableMerge::gather_free_space() {
 Status TableMerge::merge_one(const Candidate& candidate) {
   pmem::begin_scm_task();
   ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
+  if (candidate.wants_row_ids) merge.want_row_ids();
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
     const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;

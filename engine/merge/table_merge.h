@@ -36,10 +36,21 @@ class TableMerge {
     std::uint64_t bytes = 0;   ///< of these
     std::uint64_t frozen = 0;  ///< of these, left over by a merge that was not finished
     std::uint64_t groups = 0;
+    std::uint64_t sparse = 0;    ///< of `chunks`: most rows are free, and that is worth a merge
     std::uint64_t left_out = 0;  ///< full chunks of rows that `takes` did not take
   };
-  /// Chooses what `run` will merge: of the full chunks of rows only those that `takes` accepts.
-  Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
+  /// The chunks of rows that are written to.
+  enum class Written : std::uint8_t {
+    kStay,
+    kStayUnlessSparse,  ///< taken if most of their rows are free
+  };
+  /// Chooses what `run` will merge: of the full chunks of rows those that `takes` accepts, and of
+  /// the others those that `written` says.
+  Plan choose(FunctionRef<bool(std::size_t chunk)> takes,
+              Written written = Written::kStay) noexcept;
+  /// Whether a merge may give space back: whether `choose` may find rows to leave out, or
+  /// has_wasteful_columns a column. Looks at counts in DRAM only.
+  bool may_give_back() const { return may_leave_out() || may_have_wasteful_columns(); }
   /// Sweeps what opening has left of the table: finds dead rows, and checks that all rows are
   /// undamaged. run() does so as well; a caller of `choose` must call it first. Fails with
   /// kCorrupt, kCancelled.
@@ -60,10 +71,21 @@ class TableMerge {
   struct Candidate {
     std::size_t chunk;
     Origin origin;
+    bool wants_row_ids = false;  ///< of a group, if all its rows are dead
     ChunkMerge::UnusedRows unused = {};
   };
-  bool is_worth_it(const RowGroup& group) const;
-  bool is_worth_it(std::size_t chunk) const;
+  std::uint64_t dead_rows(const RowGroup& group) const;
+  bool is_worth_it(const RowGroup& group, std::uint64_t dead) const;
+  std::uint64_t free_rows_wanted(std::uint64_t rows) const noexcept;
+  bool wants_row_ids(const RowGroup& emptied);
+  void choose_group(std::size_t chunk, const RowGroup& group, Plan& plan);
+  std::uint64_t used_rows(std::size_t chunk) const;
+  bool is_sparse(std::size_t chunk, std::uint64_t used) const noexcept;
+  bool is_much_free(std::uint64_t free_bytes) const noexcept;
+  void choose_chunk(std::size_t chunk, Plan& plan, std::vector<std::size_t>& sparse);
+  bool may_leave_out() const;
+  bool may_have_wasteful_columns() const;
+  void add_sparse(const std::vector<std::size_t>& sparse, Plan& plan);
   std::uint64_t former_bytes() const noexcept;
   std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
@@ -92,6 +114,7 @@ class TableMerge {
   const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;
   bool has_chosen_ = false;
+  std::uint64_t free_rows_left_ = 0;  // of the table, once what is chosen so far is merged
   std::vector<Candidate> candidates_;
   std::mutex report_mutex_;  // protects report_ and done_
   MergeReport report_;

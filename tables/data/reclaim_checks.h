@@ -13,12 +13,15 @@ class ReclaimChecks {
   /// Whether the column, which takes `bytes`, is worth another check: it has grown by a quarter
   /// since the last check, or shrunk below half; or the space that a rewrite lacked then is free
   /// now.
-  bool take(std::size_t column, std::uint64_t bytes, std::uint64_t free_bytes) {
-    Check& check = check_of(column);
+  bool is_due(std::size_t column, std::uint64_t bytes, std::uint64_t free_bytes) {
+    const Check& check = check_of(column);
     const bool has_changed = bytes >= check.bytes + check.bytes / 4 || bytes <= check.bytes / 2;
-    const bool has_room = check.free_bytes_wanted != 0 && free_bytes >= check.free_bytes_wanted;
-    if (!has_changed && !has_room) return false;
-    check = {bytes, 0};
+    return has_changed || (check.free_bytes_wanted != 0 && free_bytes >= check.free_bytes_wanted);
+  }
+  /// The same, for a caller that checks the column now.
+  bool take(std::size_t column, std::uint64_t bytes, std::uint64_t free_bytes) {
+    if (!is_due(column, bytes, free_bytes)) return false;
+    check_of(column) = {bytes, 0};
     return true;
   }
   /// The check would have rewritten the column if the pool had had this many free bytes.
