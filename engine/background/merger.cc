@@ -31,15 +31,28 @@ std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milli
   return std::max(interval, std::min<std::chrono::milliseconds>(longer, kFailurePauseMax));
 }
 
-MergeOptions options_of(const MergePolicy& policy) {
+// When a write was refused, what is little counts as well.
+MergeOptions options_of(const MergePolicy& policy, bool is_refused) {
+  constexpr std::uint32_t kDeadPercentWhenRefused = 5;
   MergeOptions options;
-  options.dead_percent = policy.dead_percent;
-  options.waste_bytes = policy.waste_bytes;
+  options.scope = is_refused ? MergeScope::kEverything : MergeScope::kFullChunks;
+  options.dead_percent =
+      is_refused ? std::min(policy.dead_percent, kDeadPercentWhenRefused) : policy.dead_percent;
+  options.waste_bytes = is_refused ? 0 : policy.waste_bytes;
   options.waste_percent = policy.waste_percent;
   options.threads = policy.threads;
   options.patience = policy.patience;
   options.ends_old_transactions = policy.ends_old_transactions;
   return options;
+}
+
+// States that a table is not merged for its size, nor for the space that it would give back.
+void set_small(MergeRecord& record, const MergePolicy& policy, const std::string& what) {
+  if (policy.delta_bytes == MergePolicy().delta_bytes)
+    return record.set_state(MergeState::kNothingToMerge,
+                            what + ", and a merge would give little space back");
+  record.set_state(MergeState::kDeltaSmall,
+                   fmt::format("{}, a merge needs {} bytes", what, policy.delta_bytes));
 }
 
 }  // namespace
@@ -139,49 +152,76 @@ Merger::Clock::time_point Merger::visit_all() {
   return next;
 }
 
-// Between two looks it checks only whether the delta is full.
+Merger::Pressure Merger::pressure_on(const Watched& watched, const MergePolicy& policy) const {
+  if (Clock::now() < watched.next_pressure) return Pressure::kNone;
+  const pmem::SpaceReport space = pool_.allocator().space();
+  if (space.refusals != watched.refusals) return Pressure::kRefused;
+  const bool is_short = space.left_bytes() < space.reserved_bytes / 100 * policy.short_percent;
+  return is_short ? Pressure::kShort : Pressure::kNone;
+}
+
+// Between two looks it checks only whether the delta is full, or space is short.
 void Merger::visit(Watched& watched, const MergePolicy& policy) {
   Table& table = *watched.table;
-  const auto needs_help = [&] { return table.rows().is_delta_full(); };
+  Pressure pressure = pressure_on(watched, policy);
+  const auto needs_help = [&] {
+    return table.rows().is_delta_full() || pressure == Pressure::kRefused;
+  };
   const auto now = Clock::now();
   if (now >= watched.next_merge || (now >= watched.next_help && needs_help())) {
     const bool is_first = watched.looked_at == 0;
     // Held by a merge that the user called, or by a drop: try again later.
+    const MergeRecord::ByPolicy by_policy(table.merge_record());
     const std::unique_lock only(table.merge_mutex(), std::try_to_lock);
-    if (only.owns_lock() && !table.is_dropped()) look(watched, policy);
+    if (only.owns_lock() && !table.is_dropped()) look(watched, policy, pressure);
+    pressure = pressure_on(watched, policy);
     const bool was_in_vain = !is_first && needs_help();
     watched.next_merge = Clock::now() + pause_after(watched.failures, policy.interval);
     watched.next_help = Clock::now() + (was_in_vain ? kHelpAgainPause : kHelpPause);
   }
-  watched.next_look = policy.delta_bytes_max == 0
-                          ? watched.next_merge
-                          : std::min(watched.next_merge, Clock::now() + kHelpPause);
+  const bool may_need_help = policy.delta_bytes_max != 0 || pressure != Pressure::kNone;
+  watched.next_look =
+      may_need_help ? std::min(watched.next_merge, Clock::now() + kHelpPause) : watched.next_merge;
 }
 
-void Merger::look(Watched& watched, const MergePolicy& policy) {
+void Merger::look(Watched& watched, const MergePolicy& policy, Pressure pressure) {
   Table& table = *watched.table;
-  const MergeOptions options = options_of(policy);
+  const MergeOptions options = options_of(policy, pressure == Pressure::kRefused);
   TableMerge merge(pool_, slots_, table, ddl_mutex_, options, &stops_);
   merge.release_if_unread();
   const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
   const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
-  if (looked_at == 0) return;  // nothing to compare with
+  const bool is_urgent = table.rows().is_delta_full() || pressure == Pressure::kRefused;
+  if (looked_at == 0 && !is_urgent) return;  // nothing to compare with
   // A system that does not report its load counts as idle.
   std::uint32_t idle = 100;
   if (times && watched.times) idle = idle_percent(*times, *watched.times).value_or(0);
-  if (!may_merge(watched, policy, looked_at, idle)) return;
-  const bool is_full = table.rows().is_delta_full();
-  static_cast<void>(merge.sweep());  // run() reports errors
-  const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
-    return is_full || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
-  });
-  if (is_wanted(table, policy, plan) || merge.has_wasteful_columns())
-    this->merge(watched, policy, merge);
+  if (!may_merge(watched, policy, looked_at, idle, is_urgent)) return;
+  const std::uint64_t used_before = pool_.allocator().space().used_bytes;
+  reclaim_dead_rows_();
+  if (pressure == Pressure::kNone && !has_reason(watched, policy, merge)) return;
+  const bool has_merged = choose_and_merge(watched, policy, merge, looked_at, pressure);
+  if (pressure != Pressure::kNone) return note_help(watched, used_before);
+  watched.searched_in_vain = has_merged ? 0 : watched.searched_in_vain + 1;
+  watched.next_search = Clock::now() + pause_after(watched.searched_in_vain, policy.interval);
+}
+
+// After help that wins little the next one waits for longer: else a pool that is full of rows that
+// are needed would be merged without end.
+void Merger::note_help(Watched& watched, std::uint64_t used_before) const {
+  constexpr std::uint64_t kLittle = 64;  // a part of this many of the pool
+  constexpr std::uint32_t kDoublingsMax = 5;
+  const pmem::SpaceReport space = pool_.allocator().space();
+  const std::uint64_t won = used_before - std::min(used_before, space.used_bytes);
+  watched.helped_in_vain = won >= space.reserved_bytes / kLittle ? 0 : watched.helped_in_vain + 1;
+  watched.refusals = space.refusals;
+  watched.next_pressure =
+      Clock::now() + pause_after(std::min(watched.helped_in_vain, kDoublingsMax), kHelpAgainPause);
 }
 
 // Checked before chunks are frozen, because a merge that then waits in vain leaves them frozen.
 bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
-                       std::uint32_t idle_percent) const {
+                       std::uint32_t idle_percent, bool is_urgent) const {
   Table& table = *watched.table;
   if (!policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at) {
     const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
@@ -194,7 +234,7 @@ bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::u
     table.merge_record().set_state(MergeState::kOldTransaction, std::move(why));
     return false;
   }
-  if (idle_percent >= policy.idle_percent || table.rows().is_delta_full()) return true;
+  if (idle_percent >= policy.idle_percent || is_urgent) return true;
   table.merge_record().set_state(
       MergeState::kProcessorsBusy,
       fmt::format("{} % of the processors' time was idle, merging needs {} %", idle_percent,
@@ -202,15 +242,45 @@ bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::u
   return false;
 }
 
-bool Merger::is_wanted(Table& table, const MergePolicy& policy,
-                       const TableMerge::Plan& plan) const {
-  const bool is_enough = plan.bytes >= policy.delta_bytes || table.rows().is_delta_full();
-  if (plan.groups != 0 || plan.frozen != 0 || (plan.chunks != 0 && is_enough)) return true;
+// Looks at nothing that grows with the rows.
+bool Merger::has_reason(const Watched& watched, const MergePolicy& policy,
+                        const TableMerge& merge) const {
+  Table& table = *watched.table;
+  if (table.rows().is_delta_full() || table.rows().delta_bytes() >= policy.delta_bytes) return true;
+  if (Clock::now() >= watched.next_search && merge.may_give_back()) return true;
+  set_small(table.merge_record(), policy,
+            fmt::format("the delta has {} bytes", table.rows().delta_bytes()));
+  return false;
+}
+
+// Returns whether it has merged.
+bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, TableMerge& merge,
+                              std::uint64_t looked_at, Pressure pressure) {
+  Table& table = *watched.table;
+  const bool is_full = table.rows().is_delta_full();
+  const bool is_any_quiet = is_full || pressure == Pressure::kRefused;
+  static_cast<void>(merge.sweep());  // run() reports errors
+  const TableMerge::Plan plan = merge.choose(
+      [&](std::size_t chunk) {
+        return is_any_quiet || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
+      },
+      pressure == Pressure::kNone ? TableMerge::Written::kStay
+                                  : TableMerge::Written::kStayUnlessSparse);
+  if (!is_wanted(table, policy, plan, is_full || pressure != Pressure::kNone) &&
+      !merge.has_wasteful_columns())
+    return false;
+  this->merge(watched, policy, merge);
+  return true;
+}
+
+bool Merger::is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan,
+                       bool is_any_enough) const {
+  const bool is_enough = plan.bytes >= policy.delta_bytes || is_any_enough;
+  if (plan.groups != 0 || plan.frozen != 0 || plan.sparse != 0 || (plan.chunks != 0 && is_enough))
+    return true;
   if (plan.chunks != 0) {
-    table.merge_record().set_state(
-        MergeState::kDeltaSmall,
-        fmt::format("{} full chunks of {} bytes could be merged, a merge needs {} bytes",
-                    plan.chunks, plan.bytes, policy.delta_bytes));
+    set_small(table.merge_record(), policy,
+              fmt::format("{} full chunks of {} bytes could be merged", plan.chunks, plan.bytes));
   } else if (plan.left_out != 0) {
     table.merge_record().set_state(
         MergeState::kWritten,
@@ -226,7 +296,6 @@ bool Merger::is_wanted(Table& table, const MergePolicy& policy,
 void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merge) {
   MergeRecord& record = watched.table->merge_record();
   record.set_state(MergeState::kMerging, "a merge is running");
-  reclaim_dead_rows_();
   const Status status = merge.run();
   if (status.code() == StatusCode::kCancelled) return record.note_merge(merge.report(), {});
   record.note_merge(merge.report(), status);

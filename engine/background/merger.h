@@ -56,17 +56,35 @@ class Merger {
     std::uint64_t looked_at = 0;  ///< time-stamp of the last look; 0: none since the policy was set
     std::optional<ProcessorTimes> times{};  ///< at the last look
     std::uint32_t failures = 0;             ///< in a row
-    bool is_new = true;                     ///< under mutex_: the policy was changed
+    std::uint32_t helped_in_vain = 0;       ///< in a row, while space was short
+    std::uint64_t refusals = 0;             ///< pmem::SpaceReport::refusals at the last help
+    std::uint32_t searched_in_vain = 0;     ///< in a row, for space to give back
+    Clock::time_point next_search{};
+    Clock::time_point next_pressure{};  ///< until then no help for lack of space
+    bool is_new = true;                 ///< under mutex_: the policy was changed
   };
+
+  /// How much the pool lacks space.
+  enum class Pressure : std::uint8_t {
+    kNone,
+    kShort,    ///< MergePolicy::short_percent
+    kRefused,  ///< a write has found none since this table was last merged for that
+  };
+  Pressure pressure_on(const Watched& watched, const MergePolicy& policy) const;
 
   void start() noexcept;
   void run(const std::stop_token& stop) noexcept;
   Clock::time_point visit_all();
   void visit(Watched& watched, const MergePolicy& policy);
-  void look(Watched& watched, const MergePolicy& policy);
+  void look(Watched& watched, const MergePolicy& policy, Pressure pressure);
   bool may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
-                 std::uint32_t idle_percent) const;
-  bool is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan) const;
+                 std::uint32_t idle_percent, bool is_urgent) const;
+  bool has_reason(const Watched& watched, const MergePolicy& policy, const TableMerge& merge) const;
+  bool choose_and_merge(Watched& watched, const MergePolicy& policy, TableMerge& merge,
+                        std::uint64_t looked_at, Pressure pressure);
+  bool is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan,
+                 bool is_any_enough) const;
+  void note_help(Watched& watched, std::uint64_t used_before) const;
   void merge(Watched& watched, const MergePolicy& policy, TableMerge& merge);
   bool is_quiet(const RowStore& rows, std::size_t chunk, std::uint64_t since,
                 std::uint32_t written_percent) const;

@@ -146,8 +146,13 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
                               Crew::kWorkersMax));
   Table* merged = table(id);
   if (merged == nullptr) return no_table();
-  const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
-  if (!running.owns_lock())
+  std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
+  while (!running.owns_lock() && merged->merge_record().is_by_policy()) {
+    if (options.stop.stop_requested()) return stopped_by_caller("table " + merged->name());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    running.try_lock();
+  }
+  if (!running.owns_lock() && !running.try_lock())
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: it is already being merged or dropped", merged->name()));
   if (merged->is_dropped()) return no_table();

@@ -477,10 +477,11 @@ class Database {
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
   /// space of dead ones; rows keep their ids (docs/decisions/0012). Transactions go on: readers
   /// never wait; writers of a chunk wait for less than a millisecond, while its deletions are
-  /// carried over. A table has one merge at a time. Chunks that are still being filled stay as they
+  /// carried over. A table has one merge at a time; the call waits for a merge by policy that is
+  /// running, however long it takes. Chunks that are still being filled stay as they
   /// are, unless MergeOptions::scope is MergeScope::kEverything.
   /// Durable when: it returns ok; a crash before leaves each chunk as it was or merged.
-  /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is already being merged or dropped;
+  /// Fails with: kNotFound; kInvalidArgument; kBusy (another call merges or drops the table;
   /// or a transaction that began earlier was still open after `patience`: nothing was merged);
   /// kOutOfSpace and kCancelled (chunks merged by then stay merged).
   /// Source: SOFORT (DaMoN 2014), section 2.

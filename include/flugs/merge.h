@@ -110,21 +110,29 @@ struct MergeEstimate {
   std::uint64_t bytes_kept() const noexcept { return held_bytes + replaced_bytes; }
 };
 
-/// When a table is merged without a call. The policy is in DRAM: set it again after opening. The
-/// reasons for these rules are in docs/decisions/0013.
+/// When a table is merged without a call. By default a merge must give space back; `delta_bytes`
+/// also merges tables to make scans fast. The policy is in DRAM: set it again after opening. The
+/// reasons for these rules are in docs/decisions/0013 and 0042.
 struct MergePolicy {
   /// Whether the database's own thread merges the table. Only the two last options below apply
   /// without it.
-  bool automatic = false;
-  /// Merge when the quiet full chunks of the delta have at least this many bytes together, or when
-  /// `dead_percent` makes a row group worth merging.
-  std::uint64_t delta_bytes = std::uint64_t{64} << 20;
-  /// As MergeOptions::dead_percent.
+  bool automatic = true;
+  /// Merge when the quiet full chunks of the delta have at least this many bytes together: scans
+  /// get faster, and reading single rows slower. The greatest number: never for that reason.
+  std::uint64_t delta_bytes = ~std::uint64_t{0};
+  /// Merge when a row group is worth it. As MergeOptions::dead_percent.
   std::uint32_t dead_percent = 25;
-  /// As in MergeOptions. A table is also merged when a column may begin anew. Columns are examined
-  /// when a table is merged, and when it has grown by a quarter since.
+  /// As in MergeOptions. A table is also merged when a column may begin anew, and when free rows
+  /// take at least this much of the full chunks of the delta, in which rows that stay would then
+  /// move to main. Columns are examined when a table is merged, and when it has grown by a quarter
+  /// since.
   std::uint64_t waste_bytes = std::uint64_t{16} << 20;
   std::uint32_t waste_percent = 50;
+  /// Space is *short* while less than this percentage of the pool's largest size is left, 0 to 100.
+  /// Then a table is merged whatever `delta_bytes` says, also in chunks that are not quiet if most
+  /// of their rows are free. When a write has found no space, every chunk is merged that holds
+  /// something, at once. 0: only then.
+  std::uint32_t short_percent = 12;
   /// A full chunk is quiet when at most this percentage of its rows, 0 to 100, were created or
   /// deleted since the table was last examined. With 100 every full chunk is quiet. One row in
   /// sixteen is examined.
@@ -152,7 +160,8 @@ struct MergePolicy {
 };
 static_assert(std::is_trivially_copyable_v<MergePolicy>);
 static_assert(MergePolicy().dead_percent <= 100 && MergePolicy().waste_percent <= 100 &&
-              MergePolicy().written_percent <= 100 && MergePolicy().idle_percent <= 100);
+              MergePolicy().written_percent <= 100 && MergePolicy().idle_percent <= 100 &&
+              MergePolicy().short_percent <= 100);
 
 /// The reason why a table is not merged now.
 enum class MergeState : std::uint8_t {
@@ -160,7 +169,7 @@ enum class MergeState : std::uint8_t {
   kNotLookedAt,     ///< the policy is new; the table has not been examined yet
   kMerging,         ///< no reason: a merge is running
   kNothingToMerge,  ///< no full chunk, and no row group with enough dead rows
-  kDeltaSmall,      ///< smaller than MergePolicy::delta_bytes
+  kDeltaSmall,      ///< smaller than MergePolicy::delta_bytes, and no space to give back
   kWritten,         ///< full chunks are being written to
   kProcessorsBusy,  ///< more than MergePolicy::idle_percent allows
   kOldTransaction,  ///< a transaction has been open since the table was last examined

@@ -72,6 +72,7 @@ Status MergeRecord::check(const MergePolicy& policy) {
     return refused("dead_percent", policy.dead_percent, 1, 100);
   if (policy.waste_percent < 1 || policy.waste_percent > 100)
     return refused("waste_percent", policy.waste_percent, 1, 100);
+  if (policy.short_percent > 100) return refused("short_percent", policy.short_percent, 0, 100);
   if (policy.written_percent > 100)
     return refused("written_percent", policy.written_percent, 0, 100);
   if (policy.idle_percent > 100) return refused("idle_percent", policy.idle_percent, 0, 100);

@@ -28,6 +28,21 @@ class MergeRecord {
     MergeRecord& record_;
   };
 
+  /// While it exists, the database's own thread has the table's merge mutex, or tries to get it.
+  class ByPolicy {
+   public:
+    explicit ByPolicy(MergeRecord& record) noexcept : record_(record) {
+      record_.by_policy_.store(true, std::memory_order_seq_cst);
+    }
+    ~ByPolicy() { record_.by_policy_.store(false, std::memory_order_seq_cst); }
+    ByPolicy(const ByPolicy&) = delete;
+    ByPolicy& operator=(const ByPolicy&) = delete;
+
+   private:
+    MergeRecord& record_;
+  };
+  bool is_by_policy() const noexcept { return by_policy_.load(std::memory_order_seq_cst); }
+
   /// Fails with kInvalidArgument.
   static Status check(const MergePolicy& policy);
 
@@ -60,6 +75,7 @@ class MergeRecord {
   bool works_ = false;
   std::atomic<std::uint64_t> writes_refused_{0};
   std::atomic<bool> moving_{false};
+  std::atomic<bool> by_policy_{false};
 };
 
 }  // namespace flugs::engine

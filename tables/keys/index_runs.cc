@@ -309,7 +309,8 @@ bool IndexRuns::has_replaced() const {
 
 void IndexRuns::keep_emptied(std::size_t chunk) {
   const std::lock_guard guard(mutex_);
-  emptied_.push_back(chunk);
+  // A chunk may be emptied twice before its ids are given out.
+  if (std::ranges::find(emptied_, chunk) == emptied_.end()) emptied_.push_back(chunk);
 }
 
 std::vector<std::size_t> IndexRuns::take_emptied() {

@@ -93,6 +93,8 @@ void Table::release_replaced() {
   columns_.settle_editions();
   data_.runs.release_replaced();
   for (const std::size_t chunk : data_.runs.take_emptied()) {
+    // A merge may have taken the chunk again meanwhile; it has no row, and none is given out.
+    if (!data_.rows.takes_rows(data_.rows.first_row_of(chunk))) continue;
     std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
     std::iota(ids.begin(), ids.end(), data_.rows.first_row_of(chunk));
     free_rows_.add(ids);

@@ -153,7 +153,7 @@ TEST_CASE("the policy given at opening is that of every table", "[engine]") {
   ledger.table = other;
   REQUIRE(ledger.is_merged());
   ledger.check(5000);
-  must(ledger.database->set_merge_policy(other, {}));
+  must(ledger.database->set_merge_policy(other, {.automatic = false}));
   CHECK(ledger.status().state == MergeState::kOff);
   ledger.database.options.tuning.merge_niceness = 20;
   CHECK(ledger.database.try_reopen().code() == StatusCode::kInvalidArgument);
@@ -387,6 +387,7 @@ TEST_CASE("an invalid merge policy is refused", "[engine]") {
 TEST_CASE("a full delta refuses rows until it is merged", "[engine]") {
   Ledger ledger;
   MergePolicy policy;
+  policy.automatic = false;
   policy.delta_bytes_max = std::uint64_t{256} << 10;
   must(ledger.database->set_merge_policy(ledger.table, policy));
   std::int64_t rows = 0;

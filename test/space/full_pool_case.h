@@ -34,6 +34,7 @@ class FullPoolCase {
   Value value(std::uint64_t number, std::size_t column);
   Status fill();
   Status insert(const std::vector<std::uint64_t>& numbers);
+  bool may_leave_out(std::uint64_t inserted) const;
   Status insert_again();
   Status remove();
   Status remove_batch(const std::vector<std::uint64_t>& numbers);

@@ -23,7 +23,8 @@ inline IndexPlace test_index_place() {
                                                                  : kDefaultIndexPlace;
 }
 
-/// Options for a small database that grows only in the thread that needs space.
+/// Options for a small database that grows only in the thread that needs space, and is merged only
+/// when a test says so.
 inline OpenOptions small_options(const std::string& path) {
   OpenOptions options;
   options.path = path;
@@ -33,6 +34,7 @@ inline OpenOptions small_options(const std::string& path) {
   options.slots_max = 16;
   options.tuning.recovery_threads = 2;
   options.index_place = test_index_place();
+  options.merge_policy.automatic = false;
   options.tuning.clock = CommitClock::kCounter;  // consecutive time-stamps on any machine
   return options;
 }

@@ -44,7 +44,8 @@ class CrashChild {
     options.index_place = plan.index_place;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)
-      options.merge_policy = policy_of({.is_auto = true, .interval_ms = plan.merge_interval_ms});
+      options.merge_policy =
+          policy_of({.mode = TatpMerge::Mode::kAuto, .interval_ms = plan.merge_interval_ms});
     if (plan.segment_bytes != 0)
       options.segment_bytes = options.tuning.grow_ahead_bytes = plan.segment_bytes;
     Result<Database> database = Database::open(options);

@@ -84,7 +84,7 @@ bench::Json types_json(const bench::TatpRunResult& run) {
 
 bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
   const bench::TatpRunResult& run = figures.run;
-  bench::Json json = {{"merge", options.merge.is_auto ? "auto" : "off"},
+  bench::Json json = {{"merge", name_of(options.merge.mode)},
                       {"merged_first", options.merge.first},
                       {"merge_interval_ms", options.merge.interval_ms},
                       {"merge_niceness", options.merge.niceness},
@@ -234,7 +234,7 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
         "written to the pool       {:.1f} bytes for each byte of values committed, {:.1f} in "
         "whole lines\n",
         figures.write_amplification(), figures.write_amplification_of_medium());
-  if (options.merge.is_auto) print_merges(run);
+  if (options.merge.mode == TatpMerge::Mode::kAuto) print_merges(run);
   fmt::print("conflicts retried {}\n", run.retries);
   fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n",
              format_bytes(run.after.pool_allocated_bytes), format_bytes(run.after.pool_used_bytes),
@@ -317,7 +317,7 @@ class TatpCommand {
     run_options.isolation = options_.isolation;
     run_options.prepares = options_.prepares;
     run_options.seed = options_.population.seed;
-    run_options.watches_merges = options_.merge.is_auto;
+    run_options.watches_merges = options_.merge.mode == TatpMerge::Mode::kAuto;
     run_options.witness = witness;
     run_options.progress = [this](double gone, double all) {
       bar_.update("running", static_cast<std::uint64_t>(gone * 1000),

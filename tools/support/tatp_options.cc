@@ -21,7 +21,9 @@ const std::map<std::string, Isolation, std::less<>> kLevels = {
     {"read-committed", Isolation::kReadCommitted}};
 const std::map<std::string, ScmCache> kScmCaches = {{"task", ScmCache::kTask},
                                                     {"processor", ScmCache::kProcessor}};
-const std::map<std::string, bool> kMergeModes = {{"auto", true}, {"off", false}};
+const std::map<std::string, TatpMerge::Mode> kMergeModes = {{"default", TatpMerge::Mode::kDefault},
+                                                            {"auto", TatpMerge::Mode::kAuto},
+                                                            {"off", TatpMerge::Mode::kOff}};
 const std::map<std::string, bench::TatpDistribution> kDistributions = {
     {"nurand", bench::TatpDistribution::kNuRand}, {"uniform", bench::TatpDistribution::kUniform}};
 
@@ -70,9 +72,12 @@ void add_distribution_option(CLI::App& command, bench::TatpDistribution& distrib
       "Distribution of subscriber ids; results with uniform are not comparable with others");
 }
 
+std::string name_of(TatpMerge::Mode mode) { return std::string(name_in(kMergeModes, mode)); }
+
 void add_merge_options(CLI::App& command, TatpMerge& merge) {
-  add_named_option(command, "--merge", kMergeModes, merge.is_auto,
-                   "Automatic merges of tables during the run");
+  add_named_option(command, "--merge", kMergeModes, merge.mode,
+                   "Merges of tables by themselves during the run: to give space back, of every "
+                   "full chunk, or none");
   command
       .add_option("--merge-interval", merge.interval_ms,
                   "Interval in ms at which a table is examined, and merged at most once")
@@ -94,7 +99,8 @@ void add_merge_options(CLI::App& command, TatpMerge& merge) {
 
 MergePolicy policy_of(const TatpMerge& merge) {
   MergePolicy policy;
-  policy.automatic = merge.is_auto;
+  policy.automatic = merge.mode != TatpMerge::Mode::kOff;
+  if (merge.mode != TatpMerge::Mode::kAuto) return policy;
   policy.delta_bytes = 1;  // one full chunk, however small
   policy.written_percent = merge.written_percent;
   policy.interval = std::chrono::milliseconds(merge.interval_ms);

@@ -16,12 +16,18 @@ namespace flugs::tools {
 
 /// Merging during a run of TATP, see docs/benchmarks.md.
 struct TatpMerge {
-  bool is_auto = false;
+  enum class Mode : std::uint8_t {
+    kDefault,  ///< as MergePolicy() says
+    kAuto,     ///< full chunks, as the options below say
+    kOff,
+  };
+  Mode mode = Mode::kDefault;
   bool first = false;  ///< everything, before the run
   std::uint32_t interval_ms = 1000;
   std::uint32_t written_percent = 100;
   std::uint32_t niceness = 0;
 };
+std::string name_of(TatpMerge::Mode mode);
 void add_merge_options(CLI::App& command, TatpMerge& merge);
 /// As a run has it.
 MergePolicy policy_of(const TatpMerge& merge);

@@ -29,8 +29,12 @@ OpenOptions options_of_opener(const std::string& path, bench::Random& random) {
   options.tuning.grow_ahead_bytes = 0;
   options.slots_max = 8;
   options.tuning.recovery_threads = 1;
-  // Mostly without the thread that keeps hints, so that an input does the same when it is repeated.
-  options.tuning.hint_interval = std::chrono::milliseconds(random.below(8) == 0 ? 1 : 0);
+  // Mostly without threads that keep hints and merge, so that an input does the same when it is
+  // repeated.
+  const bool has_threads = random.below(8) == 0;
+  options.tuning.hint_interval = std::chrono::milliseconds(has_threads ? 1 : 0);
+  options.merge_policy.automatic = has_threads;
+  options.merge_policy.interval = std::chrono::milliseconds(10);
   return options;
 }
 

@@ -296,7 +296,8 @@ OpenOptions options_for(const Kind& kind, IndexPlace mode) {
   OpenOptions options;
   options.index_place = mode;
   options.tuning.hint_interval =
-      std::chrono::milliseconds(0);              // no thread whose progress could differ
+      std::chrono::milliseconds(0);  // no thread whose progress could differ
+  options.merge_policy.automatic = false;
   options.tuning.clock = CommitClock::kCounter;  // the same on every machine
   options.path = "(memory)";
   options.segment_bytes = kSegmentBytes;

@@ -29,6 +29,7 @@ class WorkloadRun {
     options_.tuning.grow_ahead_bytes = 0;
     options_.slots_max = limits.slots;
     options_.tuning.recovery_threads = 1;
+    options_.merge_policy.automatic = false;  // a replay must meet the same crash points
   }
   WorkloadRun(const WorkloadRun&) = delete;
   WorkloadRun& operator=(const WorkloadRun&) = delete;

@@ -30,6 +30,7 @@ OpenOptions open_options(std::uint32_t slots) {
   options.tuning.recovery_threads = 1;
   options.tuning.hint_interval = std::chrono::milliseconds(0);
   options.tuning.sweeps_in_background = false;
+  options.merge_policy.automatic = false;  // no thread that the rig does not know
   return options;
 }
 
