@@ -153,8 +153,11 @@ void SegmentAllocator::run_grower(const std::stop_token& stop) {
   lock.unlock();
   populate_free_space(stop);
   lock.lock();
-  while (space_wanted_.wait(
-      lock, stop, [this] { return !is_at_largest_ && free_.free_bytes() < grow_ahead_bytes_; })) {
+  const auto wants_more = [this] {
+    return !is_at_largest_ && free_.free_bytes() < grow_ahead_bytes_;
+  };
+  // On a full medium it wants more without end, also when it must stop.
+  while (space_wanted_.wait(lock, stop, wants_more) && !stop.stop_requested()) {
     lock.unlock();
     // Its slices follow each other closely: it must give way, or no writer ever gets the mutex.
     while (writers_waiting_.load() != 0) std::this_thread::yield();

@@ -310,6 +310,28 @@ TEST_CASE("a medium too small for the first segment leaves no file behind", "[pm
   if (kilobytes < 4000) CHECK_FALSE(status.ok());
 }
 
+TEST_CASE("a pool whose medium is full can be closed", "[pmem][pool]") {
+  const SmallDisk disk("16m");
+  if (!disk.is_mounted()) {
+    WARN("cannot mount: skipped");
+    return;
+  }
+  PoolOptions options = options_for(disk.file());
+  options.max_bytes = std::uint64_t{64} << 30;
+  options.segment_bytes = std::uint64_t{2} << 20;
+  options.grow_ahead_bytes = std::uint64_t{4} << 20;
+  auto pool = Pool::create(options);
+  REQUIRE(pool.status().to_string() == "ok");
+  {
+    Persister persister((*pool)->medium());
+    while ((*pool)->allocator().allocate(1 << 20, persister).ok()) {
+    }
+    persister.fence("test/1");
+  }
+  pool->reset();  // the thread that keeps space ready wants more, and must end all the same
+  CHECK(Pool::open(options).ok());
+}
+
 TEST_CASE("a full medium gives kOutOfSpace, and later space again", "[pmem][pool]") {
   const SmallDisk disk("24m");
   if (!disk.is_mounted()) {
