@@ -246,8 +246,7 @@ Status ChunkMerge::build() {
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
   const bool frees = bytes <= counts_.bytes_before;
-  return pool_.allocator().allocate(bytes, persister_,
-                                    frees ? pmem::Purpose::kReclaim : pmem::Purpose::kNewData);
+  return pool_.allocator().allocate(bytes, persister_, frees ? purpose_ : pmem::Purpose::kNewData);
 }
 
 // Single rows are read by key; those of a narrow table are read from the columns.
@@ -347,8 +346,7 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
     const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, row_count_ - first);
     const std::uint64_t bytes =
         std::uint64_t{std::min(row_count_, RowGroupLayout::kBlockRows)} * sizeof version;
-    Result<pmem::Extent> extent =
-        pool_.allocator().allocate(bytes, persister_, pmem::Purpose::kReclaim);
+    Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_, purpose_);
     if (!extent.ok()) return std::move(extent).status();
     blocks_.push_back(*extent);
     auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});

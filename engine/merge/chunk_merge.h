@@ -39,6 +39,9 @@ class ChunkMerge {
   /// The group must lie before this offset of the pool, as far to the front as there is space.
   void place_before(std::uint64_t offset) noexcept { before_ = offset; }
 
+  /// Leaves the space that deletions need, also if the merge has none then.
+  void spare_deletions() noexcept { purpose_ = pmem::Purpose::kMerge; }
+
   /// If all rows of a group are dead, its row ids are wanted: it becomes an empty chunk of rows, if
   /// there is space for one. Otherwise it becomes a group without rows.
   void want_row_ids() noexcept { wants_row_ids_ = true; }
@@ -94,6 +97,7 @@ class ChunkMerge {
   bool wants_row_ids_ = false;
   bool is_empty_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere
+  pmem::Purpose purpose_ = pmem::Purpose::kReclaim;
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
   pmem::Extent extent_{};

@@ -283,7 +283,7 @@ Status TableMerge::merge_all() {
       const std::lock_guard guard(report_mutex_);
       if (!left.empty()) return left.push_back(&candidate);
     }
-    const Status s = merge_one(candidate);
+    const Status s = merge_one(candidate, Beside::kOthers);
     const std::lock_guard guard(report_mutex_);
     if (s.code() == StatusCode::kOutOfSpace) return left.push_back(&candidate);
     note_chunk(s, first_failure);
@@ -309,7 +309,7 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
         if (!wait_for_transactions(slots_.advance())) return too_old();
         release();
       }
-      const Status s = merge_one(*candidate);
+      const Status s = merge_one(*candidate, Beside::kNothing);
       if (s.code() == StatusCode::kOutOfSpace) {
         still_left.push_back(candidate);
         continue;
@@ -368,10 +368,11 @@ Status TableMerge::gather_free_space() {
   return {};
 }
 
-Status TableMerge::merge_one(const Candidate& candidate) {
+Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
   pmem::begin_scm_task();
   ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
   if (candidate.wants_row_ids) merge.want_row_ids();
+  if (beside == Beside::kOthers) merge.spare_deletions();
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
     const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;

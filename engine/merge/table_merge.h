@@ -68,6 +68,8 @@ class TableMerge {
 
  private:
   enum class Origin : std::uint8_t { kRows, kGroup };
+  /// Whether other chunks are merged before what a chunk has freed is given back.
+  enum class Beside : std::uint8_t { kNothing, kOthers };
   struct Candidate {
     std::size_t chunk;
     Origin origin;
@@ -95,7 +97,7 @@ class TableMerge {
   Status merge_all();
   Status index_groups();
   std::uint32_t threads() const noexcept;
-  Status merge_one(const Candidate& candidate);
+  Status merge_one(const Candidate& candidate, Beside beside);
   void note_chunk(const Status& merged, Status& first_failure);
   Status merge_in_little_room(std::vector<const Candidate*> left);
   bool is_fragmented() const;

@@ -21,12 +21,13 @@ struct Extent {
 /// work that gives space back: else nobody could delete anything any more.
 enum class Purpose : std::uint8_t {
   kNewData,
-  kReclaim,  ///< deleting, merging, dropping: may use the reserve
+  kMerge,    ///< of many chunks at a time: may use the reserve, but for what deletions need
+  kReclaim,  ///< deleting, dropping, merging a single chunk: may use the reserve
 };
 
 /// Space that extents for new data leave free.
 struct Reserve {
-  std::uint64_t bytes = 0;  ///< in all
+  std::uint64_t bytes = 0;  ///< in all; what is beyond `piece` is for deletions alone
   std::uint64_t piece = 0;  ///< the largest free piece has at least this many bytes
 };
 
@@ -39,7 +40,7 @@ struct SpaceReport {
   std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
   std::uint64_t largest_piece = 0;    ///< free, or not taken from the medium yet, side by side
-  std::uint64_t refusals = 0;         ///< allocations that failed with kOutOfSpace so far
+  std::uint64_t refusals = 0;         ///< of new data, with kOutOfSpace, so far
 
   std::uint64_t free_bytes() const noexcept {
     return allocated_bytes - overhead_bytes - used_bytes;
@@ -82,8 +83,8 @@ class ExtentAllocator {
                                         Persister& persister) = 0;
   /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.
   virtual void keep_reserve(Reserve reserve) = 0;
-  /// Keeps this many bytes in the reserve as well, until end_pledge is told so many: an owner will
-  /// want them for Purpose::kReclaim.
+  /// Keeps this many bytes in the reserve as well, for deletions, until end_pledge is told so many:
+  /// an owner will want them for Purpose::kReclaim.
   virtual void pledge(std::uint64_t bytes) noexcept = 0;
   virtual void end_pledge(std::uint64_t bytes) noexcept = 0;
 

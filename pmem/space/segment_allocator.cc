@@ -85,7 +85,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
   if (bytes == 0)
     return Status(StatusCode::kInvalidArgument,
                   "the size of an extent is 0 bytes, must be 1 or more");
-  if (bytes > medium_.bytes()) return out_of_space(bytes, Status());
+  if (bytes > medium_.bytes()) return out_of_space(bytes, purpose, Status());
   const std::uint64_t wanted = round_up(bytes, unit_bytes_);
   for (;;) {
     std::optional<Extent> extent;
@@ -98,7 +98,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
         return Status(StatusCode::kBusy, "the pool is still being opened");
       }
       extent = free_.take(wanted);
-      if (extent && purpose == Purpose::kNewData && !has_reserve()) {
+      if (extent && !has_reserve(purpose)) {
         FLUGS_CHECK(free_.add(*extent));
         is_reserved = true;
         extent.reset();
@@ -113,14 +113,15 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
     }
     if (is_reserved) {
       // Side by side with a hole the free space may be enough.
-      const Result<bool> filled = fill_holes_beside(wanted);
-      if (!filled.ok()) return out_of_space(bytes, filled.status());
+      const Result<bool> filled = fill_holes_beside(wanted, purpose);
+      if (!filled.ok()) return out_of_space(bytes, purpose, filled.status());
       if (*filled) continue;
-      return out_of_space(bytes, at_largest("the rest is kept for deletions and merges: "));
+      return out_of_space(bytes, purpose,
+                          at_largest("the rest is kept for deletions and merges: "));
     }
     const Status status = provide_for(wanted);
     if (!status.ok()) {
-      if (status.code() == StatusCode::kOutOfSpace) return out_of_space(bytes, status);
+      if (status.code() == StatusCode::kOutOfSpace) return out_of_space(bytes, purpose, status);
       return status;
     }
   }
@@ -161,12 +162,27 @@ void SegmentAllocator::end_pledge(std::uint64_t bytes) noexcept {
   pledged_bytes_ -= bytes;
 }
 
+/// Under map_mutex_. Of the reserve, what this purpose must leave.
+std::uint64_t SegmentAllocator::kept_bytes(Purpose purpose) const noexcept {
+  switch (purpose) {
+    case Purpose::kNewData:
+      return reserve_.bytes + pledged_bytes_;
+    case Purpose::kMerge:
+      return reserve_.bytes - reserve_.piece + pledged_bytes_;
+    case Purpose::kReclaim:
+      break;
+  }
+  return 0;
+}
+
 /// Under map_mutex_. Growing an arena does not change the answer: its free end and what it can grow
 /// by count as one piece.
-bool SegmentAllocator::has_reserve() const noexcept {
+bool SegmentAllocator::has_reserve(Purpose purpose) const noexcept {
+  const std::uint64_t kept = kept_bytes(purpose);
+  if (kept == 0) return true;
   std::uint64_t bytes = free_.free_bytes() + holes_.free_bytes();
   for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
-  return bytes >= reserve_.bytes + pledged_bytes_ && largest_piece() >= reserve_.piece;
+  return bytes >= kept && (purpose != Purpose::kNewData || largest_piece() >= reserve_.piece);
 }
 
 /// Under map_mutex_. Free space beside a hole counts as another piece.
@@ -318,14 +334,15 @@ std::uint64_t SegmentAllocator::free_bytes() const {
   return bytes - claimed_bytes() - likely_hole_bytes();
 }
 
-Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) {
+Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, Purpose purpose,
+                                              const Status& cause) {
   const SpaceReport report = space();
   const std::uint64_t free = free_bytes();
   std::uint64_t largest = 0;
   {
     const std::scoped_lock lock(map_mutex_);
     largest = free_.largest_bytes();
-    ++refusals_;
+    if (purpose == Purpose::kNewData) ++refusals_;
   }
   std::string why;
   if (free >= wanted) why = fmt::format("; the largest free piece has {}", largest);

@@ -73,12 +73,13 @@ class SegmentAllocator final : public ExtentAllocator {
     std::uint64_t fresh_limit = 0;      // all space above reads zero in this process
   };
 
-  Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause);
+  Result<Extent> out_of_space(std::uint64_t wanted, Purpose purpose, const Status& cause);
   Arena* arena_of(Extent extent) noexcept;
   std::uint64_t claimed_bytes() const noexcept;
   Status at_largest(std::string_view why) const;
   static Status of_medium(Status status);
-  bool has_reserve() const noexcept;
+  std::uint64_t kept_bytes(Purpose purpose) const noexcept;
+  bool has_reserve(Purpose purpose) const noexcept;
   std::uint64_t largest_piece() const noexcept;
   void touch(Extent extent);
   std::uint64_t hand_out(Extent extent);
@@ -93,7 +94,7 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t likely_hole_bytes() const noexcept;
   Status fill_hole(std::uint64_t bytes, std::uint64_t step, bool populates);
   Status fill_all_holes();
-  Result<bool> fill_holes_beside(std::uint64_t wanted);
+  Result<bool> fill_holes_beside(std::uint64_t wanted, Purpose purpose);
   std::uint64_t slice_bytes() const noexcept;
   std::uint64_t growth(const Arena& arena, std::uint64_t missing,
                        std::uint64_t step) const noexcept;

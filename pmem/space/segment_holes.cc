@@ -201,9 +201,9 @@ Status SegmentAllocator::fill_all_holes() {
   }
 }
 
-/// For new data of `wanted` bytes that would have to leave the reserve. Fills all holes and returns
+/// For `wanted` bytes that would have to leave the reserve. Fills all holes and returns
 /// true when there are holes, and enough free bytes in all.
-Result<bool> SegmentAllocator::fill_holes_beside(std::uint64_t wanted) {
+Result<bool> SegmentAllocator::fill_holes_beside(std::uint64_t wanted, Purpose purpose) {
   writers_waiting_.fetch_add(1);
   const std::scoped_lock lock(grow_mutex_);
   writers_waiting_.fetch_sub(1);
@@ -211,7 +211,7 @@ Result<bool> SegmentAllocator::fill_holes_beside(std::uint64_t wanted) {
     const std::scoped_lock map_lock(map_mutex_);
     std::uint64_t bytes = free_.free_bytes() + holes_.free_bytes();
     for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
-    if (holes_.free_bytes() == 0 || bytes < reserve_.bytes + pledged_bytes_ + wanted) return false;
+    if (holes_.free_bytes() == 0 || bytes < kept_bytes(purpose) + wanted) return false;
   }
   if (Status s = fill_all_holes(); !s.ok()) return of_medium(std::move(s));
   return true;

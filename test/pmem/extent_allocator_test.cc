@@ -121,6 +121,29 @@ TEST_CASE("what is pledged is for reclaiming only, and refusals are counted", "[
   persister.fence("extent-zero/1");
 }
 
+TEST_CASE("merges leave the part of a reserve that deletions need", "[pmem][extent]") {
+  const PoolBuffer buffer(262144);
+  auto pool = Pool::create_in_memory(buffer.span(), small_options());
+  REQUIRE(pool.ok());
+  ExtentAllocator& allocator = (*pool)->allocator();
+  Persister persister((*pool)->medium());
+  allocator.keep_reserve({.bytes = 49152, .piece = 32768});
+  allocator.pledge(8192);
+  while (allocator.allocate(4096, persister).ok()) {
+  }
+  const std::uint64_t refusals = allocator.space().refusals;
+  std::uint64_t merged = 0;
+  while (allocator.allocate(4096, persister, Purpose::kMerge).ok()) merged += 4096;
+  CHECK(merged >= 32768);
+  CHECK(allocator.space().left_bytes() == 0);
+  CHECK(allocator.space().refusals == refusals);
+  std::uint64_t deleted = 0;
+  while (allocator.allocate(4096, persister, Purpose::kReclaim).ok()) deleted += 4096;
+  CHECK(deleted >= 49152 - 32768 + 8192);
+  check_balance(allocator);
+  persister.fence("extent-zero/1");
+}
+
 TEST_CASE("a reserve is for reclaiming only, and stays in one piece", "[pmem][extent]") {
   const PoolBuffer buffer(262144);
   auto pool = Pool::create_in_memory(buffer.span(), small_options());
