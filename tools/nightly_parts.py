@@ -13,6 +13,7 @@ STATES_PER_STEP = 5_000_000
 ROUNDS_PER_STEP = 100_000
 INPUTS_PER_STEP = 100_000
 ROUNDS_OF_KILLS_PER_STEP = 500
+CASES_PER_STEP = 100
 OPERATIONS_PER_STEP = 50_000_000
 OPERATIONS_PER_KILL = 25_000
 MODEL_OPERATIONS_PER_STEP = 10_000_000
@@ -92,6 +93,24 @@ def kills(workload):
     return steps
 
 
+def kills_on_full_medium(programs, rounds, seed):
+    alone = os.path.join(ROOT, "tools", "small-tmpfs")
+    command = programs.flugs("prove", "kill-loop", "--workload", "random", "--pool", "pool",
+                             "--fill-medium", "--rounds", str(rounds), "--seed", str(seed))
+    return [Step("0", [alone, "160m", *command], programs=(alone, command[0]),
+                 figures=("rounds", "lost_acknowledged", "fills_of_medium", "refused_steps",
+                          "failures"))]
+
+
+def full_pool(programs, cases, seed):
+    """As many cases of tables of numbers as of any tables."""
+    return [Step(str(i), [programs.test("space")],
+                 {"FLUGS_SEED": str(seed + first), "FLUGS_CASES": str(size)},
+                 printed={"cases": r"(\d+) cases from", "rows": r"(\d+) rows deleted",
+                          "rows_left_out": r"(\d+) of them did not", "failures": r"(\d+) failed"})
+            for i, first, size in slices((cases + 1) // 2, CASES_PER_STEP)]
+
+
 def history(programs, operations, seed):
     """Every second step with kills; each level, workload and kind of index in turn; users who
     interleave transactions, and more users than processors, so that they are held up anywhere."""
@@ -168,6 +187,10 @@ PARTS = (
     Part("kill_tatp", "TATP, killed", 2_000, "kills", kills("tatp"), ("flugs_tool",)),
     Part("kill_random", "random tables, definitions and transactions, killed",
          2_000, "kills", kills("random"), ("flugs_tool",)),
+    Part("kill_full_medium", "the same on a file system that is filled, and freed again",
+         500, "kills", kills_on_full_medium, ("flugs_tool",)),
+    Part("full_pool", "pools that are filled, emptied and filled again",
+         1_000, "cases", full_pool, ("flugs_space_test",)),
     Part("history", "random transactions, recorded and checked for their isolation level",
          1_000_000_000, "operations", history, ("flugs_tool",), size_min=1000),
     Part("fuzz_pool", "damaged pools", 1_000_000, "inputs", fuzz_pool, ("flugs_tool",)),

@@ -27,6 +27,8 @@ class FullPoolCase {
   Status run();
   /// The draws, for messages.
   std::string words() const;
+  std::uint64_t rows_deleted() const noexcept { return gone_.size(); }
+  std::uint64_t rows_left_out() const noexcept { return left_out_; }
 
  private:
   TableSchema draw_schema();

@@ -1,4 +1,6 @@
 // A full pool is no dead end. FLUGS_CASES is the number of drawn cases, FLUGS_SEED the first seed.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
@@ -16,13 +18,21 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
 void run_cases(FullPoolCase::Columns columns) {
   const std::uint64_t seed = number_of("FLUGS_SEED", 1);
   const std::uint64_t cases = number_of("FLUGS_CASES", 12);
+  std::uint64_t rows = 0;
+  std::uint64_t rows_left_out = 0;
+  std::uint64_t cases_left_out = 0;
   for (std::uint64_t i = 0; i < cases; ++i) {
     FullPoolCase one(seed + i, columns);
     const Status held = one.run();
     INFO(one.words());
     INFO(held.to_string());
     CHECK(held.ok());
+    rows += one.rows_deleted();
+    rows_left_out += one.rows_left_out();
+    cases_left_out += one.rows_left_out() != 0 ? 1 : 0;
   }
+  fmt::print("{} cases from seed {}: {} rows deleted, {} of them did not fit again, in {} cases\n",
+             cases, seed, rows, rows_left_out, cases_left_out);
 }
 
 }  // namespace

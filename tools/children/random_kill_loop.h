@@ -23,6 +23,8 @@ struct RandomWitness {
   std::uint32_t users;
   IndexPlace index_place;
   std::atomic<std::uint32_t> is_running;
+  std::uint32_t may_be_full;           ///< somebody fills the medium: a refused step is tried again
+  std::atomic<std::uint64_t> refused;  ///< with kOutOfSpace
   User user[kRandomUsersMax];
 };
 
@@ -36,12 +38,14 @@ struct RandomKillOptions {
   std::uint64_t seed = 0;
   IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
+  bool fills_medium = false;
   std::string json;
 };
 
 /// `flugs prove kill-loop --workload random`: random transactions on random tables, which come and
 /// go, in a process that is killed; each user's tables compared with what its acknowledged steps
-/// make of them. Gives the exit status.
+/// make of them. With `fills_medium`, the medium is filled and freed again beside the work: nothing
+/// acknowledged may be lost, and the work must go on when there is room. Gives the exit status.
 int run_random_kill_loop(const RandomKillOptions& options);
 
 }  // namespace flugs::tools

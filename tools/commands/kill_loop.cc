@@ -35,6 +35,7 @@ struct KillLoopOptions {
   std::uint64_t seed = 1;
   IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
+  bool fills_medium = false;
   std::string json;
 };
 
@@ -215,14 +216,22 @@ void add_kill_loop(CLI::App& app, Action& action) {
                    "Merge the tables of tatp automatically, at most once in this many ms; 0: never")
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
+  command->add_flag("--fill-medium", options->fills_medium,
+                    "Also fill the pool's file system beside the work, and free it again: work "
+                    "must go on when there is room. For random; needs a --pool on a file system of "
+                    "at most 1 GB");
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_index_option(*command, options->index_place);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
+    if (options->workload == "tatp" && options->fills_medium)
+      return could_not_run(Status(StatusCode::kInvalidArgument,
+                                  "--fill-medium needs --workload random: the work of tatp ends "
+                                  "when it finds no space"));
     if (options->workload == "tatp") return run_command(*options);
     return run_random_kill_loop({options->pool, options->rounds, options->users,
                                  options->run_ms_max, options->seed, options->index_place,
-                                 options->keep, options->json});
+                                 options->keep, options->fills_medium, options->json});
   });
 }
 
