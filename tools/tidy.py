@@ -77,6 +77,7 @@ MAY_INCLUDE = {
     "bench/scan": {"base", "flugs", "bench/support"},
     "bench/random": {"base", "flugs", "bench/support"},
     "bench/scaling": {"base", "flugs", "bench/support"},
+    "bench/growth": {"base", "flugs", "bench/support"},
     "bench/loads": {"base", "flugs", "bench/support", "bench/restart"},
     "bench/instructions": {"base", "flugs", "bench/tatp", "bench/tpcc"},
     "verify/isolation/checker": {"base"},

@@ -23,6 +23,7 @@ void add_ch(CLI::App& app, Action& action);
 void add_scan(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
+void add_growth(CLI::App& app, Action& action);
 void add_kill_loop(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
 void add_history(CLI::App& app, Action& action);
