@@ -14,6 +14,8 @@ namespace {
 
 // Rows gathered in DRAM at a time: some 24 bytes per row.
 constexpr std::uint64_t kRowsPerRun = std::uint64_t{1} << 24;
+// A run is written if this part of the pool is left then.
+constexpr std::uint64_t kPartLeft = 8;
 // An earlier run is combined into a new one if it has at most this many times the new one's rows.
 // So each row is written again only a few times, and there are few runs: at most five for 1 to 100
 // M rows. A merge of everything prefers fewer runs.
@@ -201,8 +203,9 @@ Status IndexRunBuilder::index_groups(bool combines_all) {
 Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, bool combines_all) {
   gather(chunks);
   if (stops_()) return {};
+  // A run only makes the next opening faster. In a nearly full pool rows have the space.
   const pmem::SpaceReport space = pool_.allocator().space();
-  if (bytes_gathered() > space.left_bytes())
+  if (bytes_gathered() + space.reserved_bytes / kPartLeft > space.left_bytes())
     return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
   sort();
   std::uint64_t rows = 0;
