@@ -129,12 +129,14 @@ RowLayout::RowLayout(const RowLayout& other)
       access_(other.access_),
       first_access_(access_.data()),
       row_bytes_(other.row_bytes_),
+      has_texts_(other.has_texts_),
       editions_(other.editions_) {}
 
 void RowLayout::derive_access() {
   access_.clear();
   cell_bits_.clear();
   editions_ = 0;
+  has_texts_ = false;
   access_.reserve(cells_.size());
   for (const CellLayout& cell : cells_) {
     Access a{};
@@ -146,6 +148,7 @@ void RowLayout::derive_access() {
     a.null_shift = static_cast<std::uint8_t>(cell.null_bit_offset % 64);
     a.kind = static_cast<CellKind>(cell.kind);
     if (cell.bits != 0) editions_ += edition_mark(access_.size(), cell.edition);
+    has_texts_ |= a.kind == CellKind::kText;
     access_.push_back(a);
     cell_bits_.push_back(cell.bits);
   }

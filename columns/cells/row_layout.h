@@ -95,6 +95,8 @@ class RowLayout {
     for (std::size_t i = cells; i < bits.size(); ++i) has_room &= bits[i] == 0;
     return has_room;
   }
+  /// Whether some column has text cells.
+  bool has_texts() const noexcept { return has_texts_; }
   /// Widths of the cells of all columns that existed when the chunk was made.
   std::span<const std::uint8_t> cell_bits() const noexcept { return cell_bits_; }
   /// The edition of the column's cells, or of its constant.
@@ -195,6 +197,7 @@ class RowLayout {
   const Access* first_access_ = nullptr;     // of access_, for readers while it grows
   std::vector<std::vector<Access>> former_;  // copies that may still be read
   std::uint32_t row_bytes_ = 0;
+  bool has_texts_ = false;
   std::uint64_t editions_ = 0;
 };
 

@@ -24,11 +24,32 @@ constexpr int kOffsetBits = 40;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
 static_assert(kFirstChunkBytes > kHeader && kChunkBytesMax <= kOffsetMask);
 
+// Places are at least as long, so no two texts begin in the same.
+constexpr std::uint64_t kBytesPerBit = text_place::kBytesMin;
+// Texts that are kept at a time, so that writers need not wait for all.
+constexpr std::size_t kKeptAtOnce = 64;
+
+std::uint64_t next_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::uint64_t at_grain(std::uint64_t bytes) noexcept {
+  return (bytes + text_place::kGrainBytes - 1) / text_place::kGrainBytes * text_place::kGrainBytes;
+}
+
 std::uint64_t checksum_of(const StringHeapChunkLayout& header) noexcept {
   return XXH3_64bits(&header, 16);
 }
 
 }  // namespace
+
+StringHeap::StringHeap(pmem::Pool& pool, StringHeapLayout& layout, const std::string& owner)
+    : pool_(pool),
+      layout_(layout),
+      owner_(owner + ", strings"),
+      chunks_(pool, layout.chunks, owner_),
+      number_(next_number()) {}
 
 Status StringHeap::load() {
   const std::lock_guard guard(mutex_);
@@ -63,6 +84,8 @@ Status StringHeap::load() {
         fmt::format("{}: {}: end of the strings: found chunk {}, byte {}, but there are {} chunks, "
                     "and that chunk has {} bytes",
                     pool_.path(), owner_, end_chunk, used_, chunks_.count(), current_bytes_));
+  used_ = std::min(at_grain(used_), current_bytes_);
+  written_[current_offset_] = {current_offset_ + used_, current_offset_ + current_bytes_, {}};
   return {};
 }
 
@@ -92,7 +115,10 @@ bool StringHeap::held_at_opening(std::uint64_t offset, std::uint64_t bytes) cons
 //   3     reserved_end                    persist (8 bytes)  appends behind it
 //   4     bytes below reserved_end        commit/1           nothing durable refers to them: waste
 // Must hold:  3 before 4, else strings of a later process could be written over committed ones.
+// The rest of the former chunk is used, too, but not before 3: opening takes all chunks before that
+// of reserved_end for filled.
 Status StringHeap::grow(std::uint64_t text_bytes, pmem::Persister& persister) {
+  FLUGS_DCHECK(text_bytes == text_place::bytes_for(text_bytes));
   // After a crash between steps 2 and 3 the list has a chunk without any string.
   const std::uint64_t next = current_offset_ == 0 ? 0 : current_index_ + 1;
   const bool has_next = next < chunks_.count();
@@ -133,12 +159,14 @@ Status StringHeap::add_chunk(std::uint64_t bytes, pmem::Persister& persister) {
   return {};
 }
 
-void StringHeap::begin_chunk(std::uint64_t index) noexcept {
+void StringHeap::begin_chunk(std::uint64_t index) {
+  if (current_offset_ != 0) free_.add(current_offset_ + used_, current_bytes_ - used_);
   current_index_ = index;
   current_offset_ = chunks_.offset(index);
   current_bytes_ = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{current_offset_})->bytes;
   used_ = kHeader;
   reserved_used_ = 0;
+  written_[current_offset_] = {current_offset_ + used_, current_offset_ + current_bytes_, {}};
 }
 
 Status StringHeap::extend_reservation(std::uint64_t end, pmem::Persister& persister) {
@@ -152,18 +180,84 @@ Status StringHeap::extend_reservation(std::uint64_t end, pmem::Persister& persis
 
 Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persister) {
   FLUGS_CHECK(text.size() > text_cell::kInlineBytesMax);
+  const std::uint64_t bytes = text_place::bytes_for(text.size());
   std::byte* target = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    if (current_offset_ == 0 || current_bytes_ - used_ < text.size())
-      if (Status s = grow(text.size(), persister); !s.ok()) return s;
-    if (Status s = extend_reservation(used_ + text.size(), persister); !s.ok()) return s;
-    target = pool_.base() + current_offset_ + used_;
-    used_ += text.size();
+    const std::uint64_t place = free_.empty() ? 0 : free_.take(bytes);
+    if (place != 0) {
+      target = pool_.base() + place;
+    } else {
+      if (current_offset_ == 0 || current_bytes_ - used_ < bytes)
+        if (Status s = grow(bytes, persister); !s.ok()) return s;
+      if (Status s = extend_reservation(used_ + bytes, persister); !s.ok()) return s;
+      target = pool_.base() + current_offset_ + used_;
+      used_ += bytes;
+    }
   }
   std::memcpy(target, text.data(), text.size());
   return text_cell::make_out_of_line(static_cast<std::uint64_t>(target - pool_.base()),
                                      static_cast<std::uint32_t>(text.size()));
+}
+
+StringHeap::Written* StringHeap::written_with(std::uint64_t offset, std::uint64_t& chunk) noexcept {
+  const auto behind = written_.upper_bound(offset);
+  if (behind == written_.begin()) return nullptr;
+  const auto found = std::prev(behind);
+  chunk = found->first;
+  Written& written = found->second;
+  return offset >= written.from && offset < written.end ? &written : nullptr;
+}
+
+// Protocol reuse_text: a text that no row needs leaves its place to another one.
+//   step  store                            made durable by           power cut just after it
+//   1     deletion of the last version     commit/2 of its           completes the deletion: no row
+//         of a row that has the text       transaction               that is read has the text
+//   2     another text in its place        commit/1 of the other     nothing durable refers to the
+//                                          transaction               text: the place is waste
+// Must hold:  1 before 2, else opening would bring the row back with other bytes. No snapshot that
+//             sees the row may be left at step 2, and no row group may have the text: its columns
+//             are sorted by their texts, and have those of dead rows.
+// The text of a transaction that was undone was never in a row that opening brings back: no step 1.
+void StringHeap::give_back(std::uint64_t offset, std::uint32_t bytes,
+                           std::uint64_t since) noexcept {
+  const std::lock_guard guard(mutex_);
+  std::uint64_t chunk = 0;
+  const Written* const written = written_with(offset, chunk);
+  if (written == nullptr) return;  // from before opening: its length is not trusted that much
+  const std::uint64_t bit = (offset - chunk) / kBytesPerBit;
+  if (bit / 64 < written->kept.size() && (written->kept[bit / 64] >> (bit % 64) & 1) != 0) return;
+  FLUGS_DCHECK(offset + text_place::bytes_for(bytes) <= written->end);
+  free_.add(offset, text_place::bytes_for(bytes));
+  given_back_until_ = std::max(given_back_until_, since);
+}
+
+void StringHeap::keep(std::span<const Cell> texts) {
+  while (!texts.empty()) {
+    const std::span<const Cell> some = texts.first(std::min(texts.size(), kKeptAtOnce));
+    const std::lock_guard guard(mutex_);
+    for (const Cell& text : some) {
+      if (text_cell::tag_of(text.high) != text_cell::kOutOfLine) continue;
+      std::uint64_t chunk = 0;
+      Written* const written = written_with(text.low, chunk);
+      if (written == nullptr) continue;
+      const std::uint64_t bit = (text.low - chunk) / kBytesPerBit;
+      if (written->kept.empty())
+        written->kept.resize((written->end - chunk) / kBytesPerBit / 64 + 1);
+      written->kept[bit / 64] |= std::uint64_t{1} << (bit % 64);
+    }
+    texts = texts.subspan(some.size());
+  }
+}
+
+std::uint64_t StringHeap::given_back_until() const {
+  const std::lock_guard guard(mutex_);
+  return given_back_until_;
+}
+
+std::uint64_t StringHeap::bytes_reusable() const {
+  const std::lock_guard guard(mutex_);
+  return free_.bytes();
 }
 
 std::uint64_t StringHeap::bytes_in_pool() const {
@@ -181,6 +275,8 @@ void StringHeap::add_pages(pmem::WarmList& pages) const {
 
 void StringHeap::release_all() {
   const std::lock_guard guard(mutex_);
+  free_.clear();
+  written_.clear();
   chunks_.release_all([&](std::size_t, std::uint64_t offset) {
     return pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset})->bytes;
   });

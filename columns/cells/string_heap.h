@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "base/mutex.h"
 #include "columns/cells/cell.h"
 #include "columns/cells/column_layout.h"
+#include "columns/cells/free_places.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/chunk_list.h"
@@ -15,16 +18,13 @@
 
 namespace flugs::columns {
 
-/// Append-only persistent bytes of strings too long for a cell. Bytes of dead rows and unused
-/// dictionary entries stay until the column begins anew (decision 0026).
+/// Persistent bytes of strings too long for a cell. Texts that no row needs any more give their
+/// places back, if this process wrote them and only rows side by side ever had them (decision
+/// 0038). All others, and unused dictionary entries, stay until the column begins anew (0026).
 /// Thread-safety: any thread.
 class StringHeap {
  public:
-  StringHeap(pmem::Pool& pool, StringHeapLayout& layout, const std::string& owner)
-      : pool_(pool),
-        layout_(layout),
-        owner_(owner + ", strings"),
-        chunks_(pool, layout.chunks, owner_) {}
+  StringHeap(pmem::Pool& pool, StringHeapLayout& layout, const std::string& owner);
 
   /// Opening: claims the chunks. Fails with kCorrupt.
   Status load();
@@ -33,7 +33,21 @@ class StringHeap {
   /// is referred to durably. Fails with kOutOfSpace.
   Result<Cell> append(std::string_view text, pmem::Persister& persister);
 
+  /// No other heap of the process has or had this number.
+  std::uint64_t number() const noexcept { return number_; }
+  /// A text of this heap is in no row any more (`since` is 0), or only in rows that were deleted at
+  /// `since` or before, and that no snapshot sees. Later strings may take its place at once, unless
+  /// it is kept.
+  void give_back(std::uint64_t offset, std::uint32_t bytes, std::uint64_t since) noexcept;
+  /// From now on the long texts among these are never given back: not only rows side by side will
+  /// have them. If one of them was given back before, its rows were deleted at given_back_until or
+  /// before.
+  void keep(std::span<const Cell> texts);
+  std::uint64_t given_back_until() const;
+
   std::uint64_t bytes_in_pool() const;
+  /// Of bytes_in_pool: in places that were given back.
+  std::uint64_t bytes_reusable() const;
   /// Whether a string that existed at opening may lie there: in a chunk, below the end. A string
   /// elsewhere would be overwritten by the next one that is appended.
   bool held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept;
@@ -43,10 +57,18 @@ class StringHeap {
   void add_pages(pmem::WarmList& pages) const;
 
  private:
+  /// A chunk into which this process writes.
+  struct Written {
+    std::uint64_t from;  // where the first string of this process may lie
+    std::uint64_t end;
+    std::vector<std::uint64_t> kept;  // bit per 16 bytes of the chunk in which a kept text begins
+  };
+
+  Written* written_with(std::uint64_t offset, std::uint64_t& chunk) noexcept;
   void note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes);
   Status grow(std::uint64_t text_bytes, pmem::Persister& persister);
   Status add_chunk(std::uint64_t bytes, pmem::Persister& persister);
-  void begin_chunk(std::uint64_t index) noexcept;
+  void begin_chunk(std::uint64_t index);
   Status extend_reservation(std::uint64_t end, pmem::Persister& persister);
 
   pmem::Pool& pool_;
@@ -60,6 +82,10 @@ class StringHeap {
   std::uint64_t used_ = 0;           // of the current chunk
   std::uint64_t reserved_used_ = 0;  // durable upper bound of used_
   std::uint64_t total_bytes_ = 0;
+  std::map<std::uint64_t, Written> written_;  // by the offset of the chunk
+  FreePlaces free_;
+  std::uint64_t given_back_until_ = 0;
+  const std::uint64_t number_;
   std::vector<pmem::Extent> strings_at_opening_;  // by offset; constant after load
 };
 

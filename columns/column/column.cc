@@ -115,6 +115,7 @@ void Column::set_former(std::unique_ptr<Column> former, std::size_t number,
   FLUGS_CHECK(former != nullptr && owned_former_ == nullptr);
   edition_ = edition;
   mark_ = edition_mark(number, edition_);
+  if (former->is_in_key()) note_in_key();
   owned_former_ = std::move(former);
   former_.store(owned_former_.get(), std::memory_order_release);
   decoder_.kind.store(DecodeKind::kChanged, std::memory_order_relaxed);
@@ -143,6 +144,12 @@ const Column* Column::at_edition(std::uint16_t edition) const noexcept {
   const Column* found = this;
   while (found != nullptr && found->edition_ != edition) found = found->former();
   return found;
+}
+
+// All rows that lack the column have the text, and so have those that are made of them.
+void Column::set_constant(const Cell& cell) {
+  constant_ = cell;
+  keep_texts(std::span(&cell, 1));
 }
 
 Value Column::constant_value() const noexcept {

@@ -84,7 +84,7 @@ class Column {
 
   /// For a column that was added to a table: sets the value of all rows that lack the column. Call
   /// it before any other thread has the column.
-  void set_constant(const Cell& cell) noexcept { constant_ = cell; }
+  void set_constant(const Cell& cell);
   bool has_constant() const noexcept { return constant_.has_value(); }
   const Cell& constant() const noexcept {
     FLUGS_DCHECK(constant_.has_value());
@@ -149,6 +149,28 @@ class Column {
   /// of `cells`.
   Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
+  /// Whether cells may lead to texts that belong to rows, not to entries of a dictionary.
+  bool has_texts_of_rows() const noexcept { return is_text_ && !is_dictionary_; }
+  /// A number that no other edition of any column has: that of its heap.
+  std::uint64_t heap_number() const noexcept { return heap_.number(); }
+  /// Whether a cell of this edition leads to a text in its heap.
+  bool is_long_text(const Cell& cell) const noexcept {
+    return has_texts_of_rows() && text_cell::tag_of(cell.high) == text_cell::kOutOfLine;
+  }
+  /// A text of this edition, which encode has stored, is in no row any more, or only in dead ones
+  /// (StringHeap::give_back). Texts of a key stay: its entries may still be compared with them.
+  void give_back_text(std::uint64_t offset, std::uint32_t bytes, std::uint64_t since) noexcept {
+    if (!is_in_key()) heap_.give_back(offset, bytes, since);
+  }
+  /// From now on row groups may have these texts: they are never given back (StringHeap::keep).
+  void keep_texts(std::span<const Cell> cells) {
+    if (has_texts_of_rows()) heap_.keep(cells);
+  }
+  std::uint64_t texts_given_back_until() const { return heap_.given_back_until(); }
+  std::uint64_t text_bytes_reusable() const { return heap_.bytes_reusable(); }
+  /// A key of the table has, or had in this process, the column.
+  void note_in_key() noexcept { in_key_.store(true, std::memory_order_seq_cst); }
+  bool is_in_key() const noexcept { return in_key_.load(std::memory_order_seq_cst); }
   /// The narrowest width for the cell.
   std::uint8_t bits_for(const Cell& cell) const noexcept;
   /// What the column needs in the layout of a new chunk: at least `bits`, with room for later
@@ -287,6 +309,7 @@ class Column {
   // limit is a little lower, because dictionary and index double at that number.
   std::atomic<std::uint32_t> judged_from_{(1u << kSmallCodeBits) - (1u << 11)};
   std::atomic<bool> used_{true};
+  std::atomic<bool> in_key_{false};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;
   std::unique_ptr<Decoder> owned_decoder_;
