@@ -22,6 +22,8 @@ constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 static_assert(kDeadRowsAhead <= kRowsPerCollection);
+// A dead row leaves hardly ever more long texts.
+constexpr std::size_t kTextsPerRow = 4;
 
 void prefetch_unlinking(const DeadRow& dead) noexcept {
   engine::prefetch_unlinking(dead.table->data(), dead);
@@ -74,6 +76,22 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
   }
 }
 
+// A text goes when no snapshot sees the row that had it last, and this slot has taken that row out
+// of the indexes.
+void give_back_texts(TransactionContext& context, std::size_t texts_max) {
+  LeftTexts& texts = context.dead_rows.texts();
+  const std::uint64_t oldest_snapshot = context.dead_rows.oldest_snapshot().get();
+  const DeadRowQueue& dead = context.dead_rows.dead();
+  const std::uint64_t linked_since = dead.empty() ? ~std::uint64_t{0} : dead[0].since;
+  for (std::size_t i = 0; i < texts_max && !texts.none_waits(); ++i) {
+    const LongText text = texts.next();
+    if (text.since > oldest_snapshot || text.since >= linked_since) return;
+    if (text.table->is_dropped() && !text.table->is_gone()) return;
+    texts.pop();
+    if (!text.table->is_gone()) give_back_text(text.table->data(), text);
+  }
+}
+
 // Called within a large transaction, because its commit would otherwise have to flush everything
 // that it wrote. Its snapshot is old, so only rows that died before it began are collected.
 void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t end) {
@@ -85,6 +103,7 @@ void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t e
         context.slots->oldest_collected(context.slots->oldest_snapshot()));
   reuse_rows(context, (end - first) * 2);
   unlink_dead_rows(context, (end - first) * 2, 1);
+  give_back_texts(context, (end - first) * 2 * kTextsPerRow);
 }
 
 }  // namespace
@@ -124,6 +143,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   const std::size_t count = kRowsPerCollection + dying * 2 + rows.dead().size() / kDeadRowsPerRow;
   reuse_rows(context, count + given_back * 2);
   unlink_dead_rows(context, count, 1 + dying);
+  if (!rows.texts().none_waits()) give_back_texts(context, count * kTextsPerRow);
   return looks_again;
 }
 
@@ -140,6 +160,7 @@ void RowReclaimer::reclaim_all(TransactionContext& context) {
   };
   look_again();
   unlink_dead_rows(context, rows.dead().size(), rows.dead().size());
+  give_back_texts(context, rows.texts().waiting());
   slots_.persist_stamps(*context.slot);
   for (std::size_t i = 0; i < rows.unreachable().size(); ++i) rows.unreachable()[i].fences = 0;
   look_again();

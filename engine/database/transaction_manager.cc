@@ -57,6 +57,7 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
   FLUGS_DCHECK(context.writes.empty() && context.index_changes.empty());
   FLUGS_DCHECK(context.savepoints.empty() && context.locks.empty());
   FLUGS_DCHECK(context.dead_rows.dying().empty());
+  FLUGS_DCHECK(context.dead_rows.texts().written() == 0 && context.dead_rows.texts().left() == 0);
   context.slot = slot;
   context.mode = mode;
   context.isolation = isolation;
@@ -205,6 +206,7 @@ void TransactionManager::undo(TransactionContext& context) noexcept {
       if (!write.deletes)
         if (Table* owner = context.table_of(write.table); owner != nullptr)
           context.dead_rows.give_back(*owner, write.row);
+    context.take_back_texts(0);
     if (!context.writes.empty()) context.aborts.add();
   }
   clear(context);

@@ -118,18 +118,30 @@ RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
   return rows_.view(first_row_ + stored_[i]);
 }
 
-// Whether only the row's keys are still read: it is deleted in every snapshot, and kept for the
-// indexes that name it.
-bool ChunkMerge::is_seen_by_nobody(std::uint32_t offset) const {
-  const mvcc::Visibility::Resolved deleted =
-      now_.resolve(rows_.version(first_row_ + offset).deleted);
-  return deleted.fate == mvcc::Visibility::Fate::kCommitted && deleted.timestamp <= oldest_;
+// Whether nothing is read of the row any more, except texts of keys for as long as an index names
+// it. No snapshot is left that sees rows deleted at `dead_until` or before. Other texts may be in
+// the place of texts that the row had (StringHeap::give_back).
+bool ChunkMerge::is_gone(std::uint32_t offset, bool is_key, std::uint64_t dead_until) const {
+  using Fate = mvcc::Visibility::Fate;
+  const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
+  if (now_.resolve(version.created).fate != Fate::kCommitted) return true;
+  if (is_key) return false;
+  const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
+  return deleted.fate == Fate::kCommitted && deleted.timestamp <= dead_until;
 }
 
-bool ChunkMerge::is_in_key(std::size_t column) const {
-  for (const KeyIndex* key : table_.keys)
-    if (key->has_column(column)) return true;
-  return false;
+// The group will have the texts of the rows, so they must stay. If a text was given back before it
+// was kept, other bytes may be in its place, but no transaction reads the row: it gets an empty
+// text.
+void ChunkMerge::keep_texts(columns::Column& column, std::span<columns::Cell> cells) const {
+  FLUGS_DCHECK(cells.size() == stored_.size());
+  if (!column.has_texts_of_rows()) return;
+  column.keep_texts(cells);
+  const bool is_key = column.is_in_key();
+  const std::uint64_t given_back_until = column.texts_given_back_until();
+  for (std::size_t i = 0; i < stored_.size(); ++i)
+    if (column.is_long_text(cells[i]) && is_gone(stored_[i], is_key, given_back_until))
+      cells[i] = columns::text_cell::make_inline({});
 }
 
 // Texts of an earlier edition go when it goes. So the newest edition gets a copy of each text, one
@@ -141,7 +153,8 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   const columns::Column& edition = edition_of_rows(index, column);
   const bool is_newest =
       rows_.view(first_row_ + stored_.front()).edition(index) == column.edition();
-  const bool is_key = is_in_key(index);
+  const bool is_key = column.is_in_key();
+  const std::uint64_t dead_until = std::max(oldest_, edition.texts_given_back_until());
   std::unordered_map<const char*, columns::Cell> moved;
   const auto moved_cell = [&](std::string_view text) {
     const bool is_long = text.size() > columns::text_cell::kInlineBytesMax;
@@ -159,13 +172,13 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
     const RowView view = view_with_entry(i, index, edition);
     const bool is_null = column.nullable() && view.is_null(column, index);
-    const bool is_gone = !is_newest && !is_key && is_seen_by_nobody(stored_[i]);
-    const std::string_view text =
-        is_null || is_gone ? std::string_view() : view.text(column, index);
+    const bool has_no_text = is_null || (!is_newest && is_gone(stored_[i], is_key, dead_until));
+    const std::string_view text = has_no_text ? std::string_view() : view.text(column, index);
     data.cells[i] = is_newest ? column.cell_of_stored(text) : moved_cell(text);
     data.cells[i].is_null = is_null;
   }
   unflushed.flush(persister_, "row_group/0");
+  if (status.ok()) keep_texts(column, data.cells);
   return status;
 }
 

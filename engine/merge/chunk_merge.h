@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "columns/main/main_column_builder.h"
@@ -62,8 +63,8 @@ class ChunkMerge {
 
   Status choose_rows();
   bool is_kept(std::uint32_t offset) const;
-  bool is_seen_by_nobody(std::uint32_t offset) const;
-  bool is_in_key(std::size_t column) const;
+  bool is_gone(std::uint32_t offset, bool is_key, std::uint64_t dead_until) const;
+  void keep_texts(columns::Column& column, std::span<columns::Cell> cells) const;
   const columns::Column& edition_of_rows(std::size_t index,
                                          const columns::Column& column) const noexcept;
   RowView view_with_entry(std::size_t i, std::size_t index,

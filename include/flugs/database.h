@@ -114,6 +114,8 @@ struct ColumnStatistics {
   /// began anew (decisions 0026, 0027), that one counts, too; a merge gives it back.
   std::uint64_t dictionary_bytes = 0;
   std::uint32_t cell_bits = 0;  ///< width in the newest chunk's rows
+  /// Of dictionary_bytes: left by long texts of dead rows, and ready for other long texts.
+  std::uint64_t text_bytes_reusable = 0;
 };
 
 struct TableStatistics {

@@ -86,8 +86,10 @@ std::unique_ptr<KeyIndex> TableData::make_key(std::size_t place, const KeySchema
   std::byte* room = nullptr;
   if (facts_of(kinds.for_lookups).is_in_pool)
     room = reinterpret_cast<std::byte*>(hints_of(layout, layout.column_count + place));
+  std::vector<std::uint16_t> positions = positions_of(schema(), key);
+  for (const std::uint16_t column : positions) columns[column]->note_in_key();
   return std::make_unique<KeyIndex>(kinds, KeyParts{pool, room, rows, columns, runs, place}, name(),
-                                    key, positions_of(schema(), key), origin);
+                                    key, std::move(positions), origin);
 }
 
 void TableData::find_keys_in_runs() noexcept {

@@ -30,9 +30,9 @@ TableStatistics statistics_of(const TableData& data, const FreeRows& free_rows) 
     columns::Column& column = *data.columns[i];
     std::uint64_t bytes = 0;
     column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
-    statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
-                                  column.dictionary().count(), bytes,
-                                  layout != nullptr ? layout->bits(i) : 0u});
+    statistics.columns.push_back(
+        {column.name(), column.type(), column.is_dictionary(), column.dictionary().count(), bytes,
+         layout != nullptr ? layout->bits(i) : 0u, column.text_bytes_reusable()});
     statistics.dictionary_bytes += bytes;
   }
   statistics.delta_bytes = data.rows.delta_bytes();

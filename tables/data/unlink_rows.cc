@@ -45,6 +45,13 @@ mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
   }
 }
 
+// What a former edition owns goes as a whole.
+void give_back_text(TableData& data, const LongText& text) noexcept {
+  columns::Column& column = *data.columns[text.column];
+  if (column.heap_number() == text.heap && !column.is_dropped())
+    column.give_back_text(text.offset, text.bytes, text.since);
+}
+
 void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept {
   __builtin_prefetch(&data.rows.version(dead.row), 1);
   constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;

@@ -408,8 +408,8 @@ Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue>
     FLUGS_DCHECK(i < count);
     columns::Column& column = *data_.columns[i];
     if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
-    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
-                                               context_.unflushed, context_.slot->persister());
+    Result<columns::Cell> cell =
+        encode(i, column, columns::normalised(change.value, column.type()));
     if (!cell.ok()) return std::move(cell).status();
     context_.scratch.cells.push_back(*cell);
     context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(*cell));
@@ -442,10 +442,10 @@ Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValu
     const Value value = change == changes.rend()
                             ? view.value(column, i)
                             : columns::normalised(change->value, column.type());
+    const bool is_shared = change == changes.rend() && view.edition(i) == column.edition();
     Result<columns::Cell> cell =
-        change == changes.rend() && view.edition(i) == column.edition()
-            ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
-            : column.encode(value, context_.unflushed, context_.slot->persister());
+        is_shared ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
+                  : encode(i, column, value);
     if (!cell.ok()) return std::move(cell).status();
     context_.scratch.cells[i] = *cell;
     context_.scratch.bits[i] = column.bits_for(*cell);
@@ -468,6 +468,7 @@ bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> 
     for (const KeyIndex* key : data_.keys)
       if (key->has_column(column)) return false;
   }
+  if (layout.has_texts()) note_replaced(row, changes);
   for (std::size_t i = 0; i < changes.size(); ++i)
     layout.store(data_.rows.address(row), changes[i].column.value(), context_.scratch.cells[i]);
   if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
@@ -569,6 +570,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   }
   note_inserted(fresh);
   note_deleted(row, locked, changed_keys);
+  if (is_whole || data_.rows.layout(row).has_texts()) note_replaced(row, changes);
   note_hashes(context_.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys),
               hashes);
   return RowId(fresh);
@@ -584,6 +586,8 @@ Status RowWriter::remove_only(RowId row_id) {
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(row, locked); !s.ok()) return s;
   note_deleted(row, locked, kEveryKey);
+  if (const RowView view = data_.rows.view(row); !view.is_in_group() && view.layout->has_texts())
+    note_removed(view);
   return {};
 }
 

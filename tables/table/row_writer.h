@@ -99,11 +99,19 @@ class RowWriter final {
 
   // Values become cells.
   Status encode_new_row(std::span<const Value> values, KeyMask kept, bool& has_texts_left);
+  Result<columns::Cell> encode(std::size_t number, columns::Column& column, const Value& value);
   bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
   Status store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept);
   Status encode_changes(std::uint32_t row, std::span<const ColumnValue> changes);
   Status encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes);
   void need_altered(const columns::RowLayout& layout) const;
+
+  // Long texts (LeftTexts).
+  void note_written(std::size_t number, const columns::Column& column, const columns::Cell& cell);
+  void note_no_space(const Status& failed) noexcept;
+  void note_left(const RowView& view, std::size_t number);
+  void note_replaced(std::uint32_t row, std::span<const ColumnValue> changes);
+  void note_removed(const RowView& view);
 
   // Keys and indexes.
   Status check_keys_free(std::span<const Value> values);

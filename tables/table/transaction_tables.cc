@@ -38,6 +38,17 @@ void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
     if (!write.deletes && owner != nullptr) dead_rows.give_back(*owner, write.row);
   }
   dead_rows.keep_dying(mark.dying);
+  dead_rows.texts().keep_left(mark.texts_left);
+  take_back_texts(mark.texts_written);
+}
+
+// At once: no other transaction reads texts of a row that was not committed. Readers of keys do,
+// but texts of keys stay (Column::give_back_text).
+void TransactionContext::take_back_texts(std::size_t count) noexcept {
+  LeftTexts& texts = dead_rows.texts();
+  if (__builtin_expect(texts.written() <= count, 1)) return;
+  for (const LongText& text : texts.written_since(count)) give_back_text(text.table->data(), text);
+  texts.keep_written(count);
 }
 
 }  // namespace flugs::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tables/transactions/left_texts.h"
 
 namespace flugs::engine {
 
@@ -165,11 +166,15 @@ class DeadRows final {
     FLUGS_DCHECK(count <= dying_.size());
     while (dying_.size() > count) dying_.pop_back();
   }
-  void clear_dying() noexcept { dying_.clear(); }
+  void clear_dying() noexcept {
+    dying_.clear();
+    texts_.clear();
+  }
   /// The transaction has committed: its rows are dead. They also stay in `dying()` until
   /// `clear_dying`.
   void commit(std::uint64_t timestamp) {
     for (const DeadRow& row : dying_) dead_.push(row, timestamp);
+    texts_.commit(timestamp);
   }
   /// Reserves memory of `dead` for the commit of this transaction, and for `more` rows besides.
   void reserve(std::size_t more) { dead_.reserve(dead_.size() + dying_.size() + more); }
@@ -193,10 +198,15 @@ class DeadRows final {
       unreachable_[i - 1].since = since;
     return given_back;
   }
-  bool empty() const noexcept { return dead_.empty() && unreachable_.empty(); }
+  bool empty() const noexcept {
+    return dead_.empty() && unreachable_.empty() && texts_.none_waits();
+  }
   DeadRowQueue& dead() noexcept { return dead_; }
   DeadRowQueue& unreachable() noexcept { return unreachable_; }
   KnownOldestSnapshot& oldest_snapshot() noexcept { return oldest_snapshot_; }
+  /// Long texts of these rows, and of rows that live on.
+  LeftTexts& texts() noexcept { return texts_; }
+  const LeftTexts& texts() const noexcept { return texts_; }
 
   // ----------------------------------------------------------------------- when the pool is full
 
@@ -213,6 +223,7 @@ class DeadRows final {
   DeadRowQueue dead_;
   DeadRowQueue unreachable_;
   KnownOldestSnapshot oldest_snapshot_;
+  LeftTexts texts_;
   bool wants_rows_ = false;
   std::uint64_t rows_wanted_seen_ = 0;
 };

@@ -17,6 +17,8 @@ struct TransactionMark {
   std::size_t index_changes = 0;
   std::size_t dying = 0;
   std::size_t locks = 0;
+  std::size_t texts_written = 0;
+  std::size_t texts_left = 0;
 };
 
 /// The savepoints of one transaction, the oldest first.

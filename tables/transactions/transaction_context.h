@@ -48,7 +48,8 @@ struct IndexChange {
 /// uses it again, so that a transaction allocates nothing once its vectors have grown.
 ///
 /// Invariant: when no transaction is open, `writes`, `index_changes`, `unflushed`, `savepoints`,
-/// `locks`, `reads` and `walks` are empty, and so are the dying rows of `dead_rows`.
+/// `locks`, `reads` and `walks` are empty, and so are the dying rows of `dead_rows`, and its texts
+/// but for those that wait.
 /// Thread-safety: one thread at a time; other threads may call what EndingState lets them call, and
 /// read the counters. On cache lines of its own.
 class alignas(128) TransactionContext final {
@@ -119,10 +120,14 @@ class alignas(128) TransactionContext final {
   }
 
   TransactionMark mark() const noexcept {
-    return {writes.size(), index_changes.size(), dead_rows.dying().size(), locks.size()};
+    return {writes.size(), index_changes.size(),        dead_rows.dying().size(),
+            locks.size(),  dead_rows.texts().written(), dead_rows.texts().left()};
   }
   /// Undoes everything since the mark: of a statement, or behind a savepoint.
   void undo_since(const TransactionMark& mark) noexcept;
+  /// Gives back the long texts that the transaction has written, but for the first `count`. No row
+  /// has them any more that the transaction may commit.
+  void take_back_texts(std::size_t count) noexcept;
   /// Whether this row, which the transaction inserted, may be changed in place: no savepoint and no
   /// walk needs its present state. May say no for a row that was written long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept {

@@ -37,7 +37,8 @@ std::string random_text(std::uint64_t domain, Random& random) {
   std::string text = "v" + std::to_string(number);
   switch (number % 7) {
     case 0:
-      return text + std::string(30 + number % 90, 'x');
+    case 5:
+      return text + std::string(30 + number % 90, static_cast<char>('a' + number % 26));
     case 1:
       return std::string(number % 3, '\0') + text;
     case 2:

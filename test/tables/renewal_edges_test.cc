@@ -108,12 +108,14 @@ TEST_CASE("a column does not begin anew without room for its texts twice", "[eng
     const Row row = must(t.get({table, 0}, {Value::int64(n)}));
     return t.update(table, row.id(), {{ColumnId(1), Value::string(text)}}).status();
   };
-  for (int round = 0; round < 2; ++round)
+  for (int round = 0; round < 2; ++round) {
+    database.reopen();  // texts from before opening are not used again without a merge
     for (std::int64_t first = 0; first < kRows; first += 1000) {
       Transaction t = must(database->begin());
       for (std::int64_t n = first; n < first + 1000; ++n) must(update(t, n, round));
       must(t.commit());
     }
+  }
   MergeOptions defaults;
   defaults.scope = MergeScope::kEverything;
   CHECK(database->merge(table, defaults).status().to_string() == "ok");
@@ -148,8 +150,11 @@ TEST_CASE("a column begins anew once its texts have room twice", "[engine]") {
     }
   };
   for (const TableId to : {table, others}) write(to, true);
-  for (int round = 0; round < 3; ++round) write(table, false);
-  write(others, false);
+  for (int round = 0; round < 3; ++round) {
+    database.reopen();  // texts from before opening are not used again without a merge
+    write(table, false);
+    if (round == 0) write(others, false);
+  }
   const bool is_automatic = GENERATE(false, true);
   MergePolicy policy;
   policy.automatic = is_automatic;

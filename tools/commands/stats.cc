@@ -65,6 +65,7 @@ bench::Json to_json(const TableFigures& figures) {
                                {"dictionary_encoded", column.dictionary_encoded},
                                {"dictionary_entries", column.dictionary_entries},
                                {"dictionary_bytes", column.dictionary_bytes},
+                               {"text_bytes_reusable", column.text_bytes_reusable},
                                {"cell_bits", column.cell_bits}});
   return json;
 }
@@ -93,12 +94,13 @@ void print_details(const TableFigures& figures) {
     fmt::print("of the chunks in main: {}, {} rows, {}; index runs: {}, {}\n", table.groups,
                table.group_rows, format_bytes(table.group_bytes), table.index_runs,
                format_bytes(table.index_run_bytes));
-  TextTable columns({"column", "type", "bits", "dictionary entries", "bytes"}, {0, 1});
+  TextTable columns({"column", "type", "bits", "dictionary entries", "bytes", "reusable"}, {0, 1});
   for (const ColumnStatistics& column : table.columns)
     columns.add({column.name, std::string(to_string(column.type)),
                  fmt::format("{}", column.cell_bits),
                  column.dictionary_encoded ? fmt::format("{}", column.dictionary_entries) : "-",
-                 column.dictionary_encoded ? format_bytes(column.dictionary_bytes) : "-"});
+                 column.dictionary_bytes != 0 ? format_bytes(column.dictionary_bytes) : "-",
+                 column.text_bytes_reusable != 0 ? format_bytes(column.text_bytes_reusable) : "-"});
   fmt::print("{}", columns.to_string());
 }
 
