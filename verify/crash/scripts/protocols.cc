@@ -159,6 +159,8 @@ constexpr std::array kProtocols{
     Protocol{"grown_generations", "the same, with a larger slot array for each process",
              script_grown_generations, kRestarts, 512},
     Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
+    Protocol{"reuse_text", "texts in the places of those that rows have left", script_reusing_texts,
+             kText, 512},
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts,
              256},
     Protocol{"sweep_later", "rows that opening left unswept, given free and written again",

@@ -1,4 +1,9 @@
-// Protocols recycle, sweep, resolve and generation: what transactions leave behind, and its reuse.
+// Protocols recycle, reuse_text, sweep, resolve and generation: what transactions leave behind, and
+// its reuse.
+
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "verify/crash/scripts/scripts.h"
@@ -19,6 +24,23 @@ TableSchema counters_schema() {
 
 std::vector<Value> counter(std::int32_t id, std::int64_t count) {
   return {Value::int32(id), Value::int64(count)};
+}
+
+TableSchema notes_schema() {
+  TableSchema schema("notes");
+  schema.column("id", Type::kInt32).column("text", Type::kString).direct().primary_key({"id"});
+  return schema;
+}
+
+/// Long enough for the heap; each number's text differs from the first byte on.
+std::string_view note(std::int64_t number) {
+  std::string text = std::to_string(number) + "/";
+  while (text.size() < 120) text += static_cast<char>('a' + (text.size() + text[0]) % 26);
+  return keep(std::move(text));
+}
+
+Writes write_note(std::int32_t id, std::string_view text) {
+  return {update("notes", id, {set(1, Value::string(text))})};
 }
 
 Writes count(std::int32_t id, std::int64_t to) {
@@ -47,6 +69,32 @@ void script_recycling(CrashRig& rig) {
     rig.commit(count(1, i + step));
     rig.commit({remove("counters", 2), insert("counters", counter(2, i + step)),
                 insert("counters", counter(static_cast<std::int32_t>(10 + step), 1))});
+  }
+}
+
+// Updates until texts use the places of earlier ones, however long the engine takes for it.
+void script_reusing_texts(CrashRig& rig) {
+  rig.create_table(notes_schema());
+  for (std::int32_t id = 1; id <= 4; ++id) {
+    rig.commit({insert("notes", {Value::int32(id), Value::string(note(id))})});
+  }
+  const columns::Column& texts = *rig.core().table(*rig.core().find_table("notes"))->columns()[1];
+  constexpr std::int64_t kUpdatesMax = 20000;
+  std::int64_t i = 10;
+  for (; i < kUpdatesMax && texts.text_bytes_reusable() == 0; ++i)
+    rig.commit(write_note(static_cast<std::int32_t>(i % 4) + 1, note(i)));
+  FLUGS_CHECK(i < kUpdatesMax);
+  rig.watch();
+  for (std::int32_t step = 0; step < 6 && !rig.is_done(); ++step) {
+    rig.commit(write_note(1, note(i++)));
+    const std::size_t open = rig.begin(write_note(2, note(i++)));
+    rig.commit({remove("notes", 3), insert("notes", {Value::int32(3), Value::string(note(i++))})});
+    if (step % 2 == 0) {
+      rig.abort(open);
+    } else {
+      rig.commit(open);
+    }
+    rig.commit(write_note(4, note(i++)));
   }
 }
 

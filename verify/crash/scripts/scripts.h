@@ -48,6 +48,7 @@ void script_slot_array(CrashRig& rig);
 void script_generations(CrashRig& rig);
 void script_grown_generations(CrashRig& rig);
 void script_recycling(CrashRig& rig);
+void script_reusing_texts(CrashRig& rig);
 void script_sweeping(CrashRig& rig);
 void script_sweeping_later(CrashRig& rig);
 void script_merge(CrashRig& rig);
