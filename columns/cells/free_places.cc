@@ -28,10 +28,14 @@ std::uint64_t FreePlaces::take_of(std::size_t number) noexcept {
 std::uint64_t FreePlaces::take(std::uint64_t wanted) noexcept {
   FLUGS_DCHECK(wanted == text_place::bytes_for(wanted));
   const std::size_t number = text_place::number_of(wanted);
-  if (next_with_places(number) == number) return take_of(number);
-  const std::size_t larger =
-      next_with_places(text_place::number_of(text_place::bytes_for(2 * wanted)));
-  if (larger == text_place::kSizes) return 0;
+  if (has(number)) return take_of(number);
+  const std::size_t twice = text_place::number_of(text_place::bytes_for(2 * wanted));
+  if (twice >= numbers_end_) return 0;
+  const std::size_t larger = next_with_places(twice);
+  if (larger == text_place::kSizes) {
+    numbers_end_ = twice;
+    return 0;
+  }
   const std::uint64_t offset = take_of(larger);
   add(offset + wanted, text_place::size_of(larger) - wanted);
   return offset;
@@ -47,6 +51,7 @@ bool FreePlaces::put(std::uint64_t offset, std::uint64_t size) noexcept {
     return false;
   }
   has_places_[number / 64] |= std::uint64_t{1} << (number % 64);
+  numbers_end_ = std::max(numbers_end_, number + 1);
   bytes_ += size;
   return true;
 }
@@ -65,6 +70,7 @@ void FreePlaces::clear() noexcept {
   places_.clear();
   places_.shrink_to_fit();
   has_places_ = {};
+  numbers_end_ = 0;
   bytes_ = 0;
 }
 

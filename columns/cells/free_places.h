@@ -82,6 +82,9 @@ class FreePlaces final {
   void clear() noexcept;
 
  private:
+  bool has(std::size_t number) const noexcept {
+    return (has_places_[number / 64] >> (number % 64) & 1) != 0;
+  }
   /// The number of the first size from `number` on that has places; text_place::kSizes: none.
   std::size_t next_with_places(std::size_t number) const noexcept;
   std::uint64_t take_of(std::size_t number) noexcept;
@@ -89,6 +92,7 @@ class FreePlaces final {
 
   std::vector<std::vector<std::uint64_t>> places_;  // offsets, by number of the size
   std::array<std::uint64_t, text_place::kSizes / 64 + 1> has_places_{};
+  std::size_t numbers_end_ = 0;  // above the numbers of all sizes with places
   std::uint64_t bytes_ = 0;
 };
 

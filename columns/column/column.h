@@ -155,7 +155,7 @@ class Column {
   std::uint64_t heap_number() const noexcept { return heap_.number(); }
   /// Whether a cell of this edition leads to a text in its heap.
   bool is_long_text(const Cell& cell) const noexcept {
-    return has_texts_of_rows() && text_cell::tag_of(cell.high) == text_cell::kOutOfLine;
+    return text_cell::tag_of(cell.high) == text_cell::kOutOfLine && has_texts_of_rows();
   }
   /// A text of this edition, which encode has stored, is in no row any more, or only in dead ones
   /// (StringHeap::give_back). Texts of a key stay: its entries may still be compared with them.

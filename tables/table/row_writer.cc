@@ -408,9 +408,10 @@ Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue>
     FLUGS_DCHECK(i < count);
     columns::Column& column = *data_.columns[i];
     if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
-    Result<columns::Cell> cell =
-        encode(i, column, columns::normalised(change.value, column.type()));
-    if (!cell.ok()) return std::move(cell).status();
+    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
+                                               context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return no_cell(std::move(cell).status());
+    if (__builtin_expect(column.is_long_text(*cell), 0)) note_written(i, column, *cell);
     context_.scratch.cells.push_back(*cell);
     context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(*cell));
   }
@@ -445,8 +446,9 @@ Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValu
     const bool is_shared = change == changes.rend() && view.edition(i) == column.edition();
     Result<columns::Cell> cell =
         is_shared ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
-                  : encode(i, column, value);
-    if (!cell.ok()) return std::move(cell).status();
+                  : column.encode(value, context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return no_cell(std::move(cell).status());
+    if (!is_shared && column.is_long_text(*cell)) note_written(i, column, *cell);
     context_.scratch.cells[i] = *cell;
     context_.scratch.bits[i] = column.bits_for(*cell);
     context_.scratch.editions += column.mark();
@@ -468,7 +470,7 @@ bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> 
     for (const KeyIndex* key : data_.keys)
       if (key->has_column(column)) return false;
   }
-  if (layout.has_texts()) note_replaced(row, changes);
+  if (__builtin_expect(may_replace_text(layout, changes), 0)) note_replaced(row, changes);
   for (std::size_t i = 0; i < changes.size(); ++i)
     layout.store(data_.rows.address(row), changes[i].column.value(), context_.scratch.cells[i]);
   if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
@@ -570,7 +572,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   }
   note_inserted(fresh);
   note_deleted(row, locked, changed_keys);
-  if (is_whole || data_.rows.layout(row).has_texts()) note_replaced(row, changes);
+  if (is_whole || may_replace_text(data_.rows.layout(row), changes)) note_replaced(row, changes);
   note_hashes(context_.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys),
               hashes);
   return RowId(fresh);

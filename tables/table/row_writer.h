@@ -99,7 +99,6 @@ class RowWriter final {
 
   // Values become cells.
   Status encode_new_row(std::span<const Value> values, KeyMask kept, bool& has_texts_left);
-  Result<columns::Cell> encode(std::size_t number, columns::Column& column, const Value& value);
   bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
   Status store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept);
   Status encode_changes(std::uint32_t row, std::span<const ColumnValue> changes);
@@ -108,8 +107,15 @@ class RowWriter final {
 
   // Long texts (LeftTexts).
   void note_written(std::size_t number, const columns::Column& column, const columns::Cell& cell);
-  void note_no_space(const Status& failed) noexcept;
+  Status no_cell(Status failed) noexcept;
   void note_left(const RowView& view, std::size_t number);
+  static bool may_replace_text(const columns::RowLayout& layout,
+                               std::span<const ColumnValue> changes) noexcept {
+    bool may = false;
+    for (std::size_t i = 0; layout.has_texts() && i < changes.size(); ++i)
+      may |= layout.kind(changes[i].column.value()) == columns::CellKind::kText;
+    return may;
+  }
   void note_replaced(std::uint32_t row, std::span<const ColumnValue> changes);
   void note_removed(const RowView& view);
 

@@ -94,8 +94,10 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
     columns::Column* column = data_.columns[i];
     while (column != nullptr && column->edition() != layout.edition(i)) column = column->former();
     FLUGS_CHECK(column != nullptr);
-    Result<columns::Cell> cell = encode(i, *column, values[i]);
-    if (!cell.ok()) return std::move(cell).status();
+    Result<columns::Cell> cell =
+        column->encode(values[i], context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return no_cell(std::move(cell).status());
+    if (column->is_long_text(*cell)) note_written(i, *column, *cell);
     layout.store(data_.rows.address(row), i, *cell);
   }
   return {};
@@ -217,10 +219,8 @@ Status RowWriter::try_insert_batch(std::span<const Value> values, std::size_t wi
     columns::Column& column = *data_.columns[i];
     if (Status s = column.encode_many(values, i, width, cells, context_.unflushed,
                                       context_.slot->persister());
-        !s.ok()) {
-      note_no_space(s);
-      return s;
-    }
+        !s.ok())
+      return no_cell(std::move(s));
     for (std::size_t at = i; at < values.size(); at += width)
       context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(cells[at]));
     for (std::size_t at = i; column.has_texts_of_rows() && at < values.size(); at += width)

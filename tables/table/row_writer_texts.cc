@@ -24,26 +24,17 @@ LongText long_text(Table& table, std::size_t number, const columns::Column& colu
 
 }  // namespace
 
-Result<columns::Cell> RowWriter::encode(std::size_t number, columns::Column& column,
-                                        const Value& value) {
-  Result<columns::Cell> cell = column.encode(value, context_.unflushed, context_.slot->persister());
-  if (__builtin_expect(!cell.ok(), 0)) {
-    note_no_space(cell.status());
-  } else if (__builtin_expect(column.is_long_text(*cell), 0)) {
-    note_written(number, column, *cell);
-  }
-  return cell;
-}
-
 void RowWriter::note_written(std::size_t number, const columns::Column& column,
                              const columns::Cell& cell) {
   FLUGS_DCHECK(column.is_long_text(cell));
   context_.dead_rows.texts().add_written(long_text(table_, number, column, cell));
 }
 
-// As encode has failed: the end of this transaction gives back all texts and rows that may be.
-void RowWriter::note_no_space(const Status& failed) noexcept {
+// The answer of an encode that has failed. If there was no space, the end of this transaction gives
+// back all texts and rows that may be.
+Status RowWriter::no_cell(Status failed) noexcept {
   if (failed.code() == StatusCode::kOutOfSpace) context_.dead_rows.set_wants_rows(true);
+  return failed;
 }
 
 // Texts of a group stay, as other rows of the group may have them. Those of a former edition of the
@@ -52,9 +43,10 @@ void RowWriter::note_left(const RowView& view, std::size_t number) {
   FLUGS_DCHECK(!view.is_in_group());
   const columns::RowLayout::Access& cell = view.layout->access()[number];
   if (cell.kind != columns::CellKind::kText || !cell.has_cell()) return;
+  const columns::Cell text = view.layout->load_cell(view.cells, number);
+  if (columns::text_cell::tag_of(text.high) != columns::text_cell::kOutOfLine) return;
   const columns::Column& column = *data_.columns[number];
   if (column.is_dropped() || view.layout->edition(number) != column.edition()) return;
-  const columns::Cell text = view.layout->load_cell(view.cells, number);
   if (column.is_long_text(text))
     context_.dead_rows.texts().add_left(long_text(table_, number, column, text));
 }
@@ -73,7 +65,9 @@ void RowWriter::note_replaced(std::uint32_t row, std::span<const ColumnValue> ch
 }
 
 void RowWriter::note_removed(const RowView& view) {
-  for (std::size_t i = 0; i < view.layout->cells().size(); ++i) note_left(view, i);
+  const columns::RowLayout::Access* const cells = view.layout->access();
+  for (std::size_t i = 0; i < view.layout->cells().size(); ++i)
+    if (cells[i].kind == columns::CellKind::kText) note_left(view, i);
 }
 
 }  // namespace flugs::engine

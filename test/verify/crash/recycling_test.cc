@@ -14,8 +14,9 @@ TEST_CASE("no crash state of using rows again brings a dead row back", "[crash]"
 }
 
 TEST_CASE("no crash state of using the place of a text again changes a row", "[crash]") {
-  must_hold({.protocol = "reuse_text", .nested_depth = 0, .images_max = 3000});
-  must_hold({.protocol = "reuse_text", .tears_words = true, .nested_depth = 0, .images_max = 2000});
+  must_hold({.protocol = "reuse_text", .nested_depth = 0, .images_max = 20000});
+  must_hold(
+      {.protocol = "reuse_text", .tears_words = true, .nested_depth = 0, .images_max = 20000});
 }
 
 TEST_CASE("no crash state of rows that recovery freed brings a dead row back", "[crash]") {
