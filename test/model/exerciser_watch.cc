@@ -146,17 +146,17 @@ void Exerciser::end_from_outside(Open& open, ModelTable& table) {
   const TransactionId id = open.real->id();
   bool may_commit = false;
   const std::uint64_t what = random_.below(100);
-  if (what < 60) {
+  if (what < 50) {
     calls_.add(Call::kCancel);
     expect_code({}, database_->cancel(id), "cancel");
-  } else if (what < 85) {
+  } else if (what < 70) {
     calls_.add(Call::kSetTimeLimit);
     const bool is_short = random_.chance(50);
     expect_code({}, open.real->set_time_limit(std::chrono::milliseconds(is_short ? 1 : 1'000'000)),
                 "set_time_limit");
     if (!is_short) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  } else if (what < 95) {
+  } else if (what < 80) {
     calls_.add(Call::kEndAbandoned);
     calls_.add(Call::kTransactions);
     static_cast<void>(database_->transactions());
