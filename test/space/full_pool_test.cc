@@ -6,6 +6,7 @@
 #include <string>
 
 #include "test/space/full_pool_case.h"
+#include "test/support/complaint.h"
 
 namespace flugs::test {
 namespace {
@@ -17,7 +18,7 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
 
 void run_cases(FullPoolCase::Columns columns) {
   const std::uint64_t seed = number_of("FLUGS_SEED", 1);
-  const std::uint64_t cases = number_of("FLUGS_CASES", 12);
+  const std::uint64_t cases = number_of("FLUGS_CASES", rounds_of(12, 5));
   std::uint64_t rows = 0;
   std::uint64_t rows_left_out = 0;
   std::uint64_t cases_left_out = 0;
