@@ -66,11 +66,12 @@ std::uint64_t TableMerge::used_rows(std::size_t chunk) const {
 
 // In a sparse chunk most rows are free: coming rows use them. So a merge of full chunks leaves it,
 // unless free rows take much of the delta; and a merge of everything, if no row of it is used,
-// unless the table has other free rows.
+// unless the table has other free rows. Nor does it leave a chunk with more rows than the table has
+// free: writers have given them up, because their cells are too narrow for later values.
 bool TableMerge::is_sparse(std::size_t chunk, std::uint64_t used) const noexcept {
   const std::uint64_t rows = rows_.rows_of(chunk);
   if (options_.scope == MergeScope::kEverything)
-    return used == 0 && free_rows_left_ < rows + free_rows_wanted(rows);
+    return used == 0 && free_rows_left_ >= rows && free_rows_left_ < rows + free_rows_wanted(rows);
   return used * 100 < rows * kUsedPercentMin;
 }
 
