@@ -1,5 +1,6 @@
 #include "bench/growth/live_copy.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace flugs::bench {

@@ -14,6 +14,7 @@ constexpr std::uint64_t kUsedPercentMin = 50;
 static_assert(kUsedPercentMin <= 100);
 // Free rows that a table keeps: one for this many of its row ids.
 constexpr std::uint64_t kFreeRowsPart = 8;
+
 }  // namespace
 
 // Stored rows of a group that can be left out. A dead row counts only when no index names it any
@@ -41,7 +42,7 @@ bool TableMerge::is_worth_it(const RowGroup& group, std::uint64_t dead) const {
 }
 
 void TableMerge::choose_group(std::size_t chunk, const RowGroup& group, Plan& plan) {
-  // At most so many are dead: if that is not enough, no stamp has to be read.
+  // The group has no more dead rows than deleted ones. If these are too few, no stamp is read.
   const std::uint64_t deleted = group.deleted_rows();
   const std::uint64_t dead = is_worth_it(group, deleted) ? dead_rows(group) : 0;
   const bool is_without_rows = dead == group.stored_rows();
@@ -80,8 +81,8 @@ bool TableMerge::is_much_free(std::uint64_t free_bytes) const noexcept {
          free_bytes * 100 >= rows_.delta_bytes() * options_.waste_percent;
 }
 
-// Of a table with a chunk of `rows` rows. A table that takes all its free rows between two merges
-// gets new row ids, until this many are enough.
+// The table keeps this many free rows; `rows` is the size of one chunk. A table that takes all its
+// free rows between two merges gets new row ids, until this many are enough.
 std::uint64_t TableMerge::free_rows_wanted(std::uint64_t rows) const noexcept {
   return std::max<std::uint64_t>(rows, rows_.rows_end() / kFreeRowsPart);
 }
@@ -160,9 +161,7 @@ bool TableMerge::may_leave_out() const {
       if (rows_.is_frozen(chunk)) return true;
       delta_rows += rows_.rows_of(chunk);
     } else if (!group->is_up_to_date() ||
-               (group->stored_rows() != 0 &&
-                group->deleted_rows() * std::uint64_t{100} >=
-                    std::uint64_t{group->stored_rows()} * options_.dead_percent)) {
+               (group->stored_rows() != 0 && is_worth_it(*group, group->deleted_rows()))) {
       return true;
     }
   }

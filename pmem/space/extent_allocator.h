@@ -83,8 +83,8 @@ class ExtentAllocator {
                                         Persister& persister) = 0;
   /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.
   virtual void keep_reserve(Reserve reserve) = 0;
-  /// Keeps this many bytes in the reserve as well, for deletions, until end_pledge is told so many:
-  /// an owner will want them for Purpose::kReclaim.
+  /// `pledge` adds bytes to the reserve, for deletions: their owner will allocate them with
+  /// Purpose::kReclaim. `end_pledge` takes them out of the reserve again.
   virtual void pledge(std::uint64_t bytes) noexcept = 0;
   virtual void end_pledge(std::uint64_t bytes) noexcept = 0;
 

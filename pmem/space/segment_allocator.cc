@@ -162,7 +162,7 @@ void SegmentAllocator::end_pledge(std::uint64_t bytes) noexcept {
   pledged_bytes_ -= bytes;
 }
 
-/// Under map_mutex_. Of the reserve, what this purpose must leave.
+/// Under map_mutex_. The part of the reserve that an allocation for this purpose must leave.
 std::uint64_t SegmentAllocator::kept_bytes(Purpose purpose) const noexcept {
   switch (purpose) {
     case Purpose::kNewData:

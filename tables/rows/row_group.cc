@@ -246,7 +246,7 @@ void RowGroup::pledge_blocks() noexcept {
   if (pledged_bytes_ != 0) pool_.allocator().pledge(pledged_bytes_);
 }
 
-// Of the entries of rows that are there, in the version block that begins with `offset`.
+// The bytes of the entries of stored rows, in the version block that begins with `offset`.
 std::uint64_t RowGroup::bytes_for_block(std::uint32_t offset) const noexcept {
   static_assert(RowGroupLayout::kBlockRows % 64 == 0);
   FLUGS_DCHECK(offset % RowGroupLayout::kBlockRows == 0);

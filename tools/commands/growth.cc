@@ -40,7 +40,7 @@ struct Sample {
   std::uint64_t used_bytes = 0;
 };
 
-/// Of a pool: bytes in use, and on the medium.
+/// The size of a pool: bytes in use, and bytes on the medium.
 struct Size {
   std::uint64_t used_bytes = 0;
   std::uint64_t medium_bytes = 0;
