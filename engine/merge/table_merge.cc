@@ -108,7 +108,7 @@ Status TableMerge::renew_columns() {
     table_.note_readers_of_replaced(slots_.advance());
   }
   if (report_.columns_renewed == 0) return {};
-  rows_.close_tail();
+  rows_.close_former_tail();
   std::vector<Candidate> chosen = std::exchange(candidates_, {});
   auto next = chosen.begin();
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {

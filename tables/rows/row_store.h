@@ -273,6 +273,11 @@ class RowStore final {
   /// Directs new rows to later chunks, so that those before can be frozen. The rest of the chunk
   /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
   void close_tail();
+  /// The same after a column has changed; but a chunk that is being filled with rows of the present
+  /// editions goes on.
+  void close_former_tail();
+  /// Rows of the present editions that chunks have space for behind rows_end().
+  std::uint64_t rows_ahead() const noexcept;
   /// Returns `end`: chunks [0, end) are no longer being filled.
   std::size_t full_chunks() const noexcept;
   /// Once all transactions that are open now have ended, no row of the chunk is begun.
@@ -349,6 +354,7 @@ class RowStore final {
   Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset);
   Status check_header_of(const RowChunk& chunk, std::size_t index) const;
   void find_tail() noexcept;
+  void close_tail_locked() noexcept;
   bool is_of_former(std::size_t chunk) const noexcept;
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
   void put_group(std::size_t index, std::unique_ptr<RowGroup> group);

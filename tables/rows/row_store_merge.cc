@@ -11,10 +11,24 @@
 
 namespace flugs::engine {
 
-// A chunk that was made ahead before a column changed must take no more rows. Behind the tail no
-// merge would reach it, and what its cells' editions own would never be freed.
 void RowStore::close_tail() {
   const std::lock_guard guard(tail_mutex_);
+  close_tail_locked();
+}
+
+// A writer may have begun a chunk since the column changed: nothing needs to leave that one.
+void RowStore::close_former_tail() {
+  const std::lock_guard guard(tail_mutex_);
+  const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
+  if (next == 0) return;
+  const std::size_t last = geometry_.chunk_of(next - 1);
+  if (group(last) != nullptr || is_of_former(last)) close_tail_locked();
+}
+
+// Called with tail_mutex_ held. A chunk that was made ahead before a column changed must take no
+// more rows. Behind the tail no merge would reach it, and what its cells' editions own would never
+// be freed.
+void RowStore::close_tail_locked() noexcept {
   const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
   if (next == 0) return;
   std::size_t chunk = geometry_.chunk_of(next - 1) + 1;
@@ -25,6 +39,16 @@ void RowStore::close_tail() {
 
 bool RowStore::is_of_former(std::size_t chunk) const noexcept {
   return chunks_in_dram_[chunk].layout_now()->editions() != columns_.editions();
+}
+
+std::uint64_t RowStore::rows_ahead() const noexcept {
+  const std::uint32_t next = next_row_.load(std::memory_order_acquire);
+  std::uint64_t rows = 0;
+  for (std::size_t chunk = geometry_.chunk_of(next); chunk < chunk_count(); ++chunk) {
+    if (!takes_rows(first_row_of(chunk)) || is_of_former(chunk)) continue;
+    rows += geometry_.first_of(chunk + 1) - std::max<std::uint64_t>(next, first_row_of(chunk));
+  }
+  return rows;
 }
 
 std::size_t RowStore::full_chunks() const noexcept {

@@ -169,6 +169,34 @@ TEST_CASE("chunks that two threads empty are emptied in the order of their time-
   rows.release_replaced();
 }
 
+// A merge closes the tail after it has changed a column. A writer may have been faster.
+TEST_CASE("a chunk that was begun after a column changed is filled", "[engine]") {
+  Store store;
+  engine::RowStore& rows = store.rows();
+  engine::RowRange range;
+  REQUIRE(store.grant(32, 1, range).ok());
+  must(store.table().column_reclaim().rewrite_column(1));
+  CHECK(rows.rows_ahead() == 0);
+
+  SECTION("the writer is faster") {
+    REQUIRE(store.grant(32, 32, range).ok());
+    const std::uint64_t ahead = rows.rows_ahead();
+    CHECK(ahead > 0);
+    rows.close_former_tail();
+    CHECK(rows.rows_ahead() == ahead);
+    engine::RowRange next;
+    REQUIRE(store.grant(32, 32, next).ok());
+    CHECK(next.next == range.end);
+  }
+  SECTION("the merge is faster") {
+    rows.close_former_tail();
+    CHECK(rows.full_chunks() == 1);
+    engine::RowRange next;
+    REQUIRE(store.grant(32, 32, next).ok());
+    CHECK(rows.chunk_of(next.next) == 1);
+  }
+}
+
 TEST_CASE("the store grows until the pool is full and goes on after that", "[engine]") {
   Store store;
   engine::RowRange range;
