@@ -260,12 +260,9 @@ bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, Table
   const bool is_full = table.rows().is_delta_full();
   const bool is_any_quiet = is_full || pressure == Pressure::kRefused;
   static_cast<void>(merge.sweep());  // run() reports errors
-  const TableMerge::Plan plan = merge.choose(
-      [&](std::size_t chunk) {
-        return is_any_quiet || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
-      },
-      pressure == Pressure::kNone ? TableMerge::Written::kStay
-                                  : TableMerge::Written::kStayUnlessSparse);
+  const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
+    return is_any_quiet || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
+  });
   if (!is_wanted(table, policy, plan, is_full || pressure != Pressure::kNone) &&
       !merge.has_wasteful_columns())
     return false;

@@ -39,15 +39,9 @@ class TableMerge {
     std::uint64_t sparse = 0;    ///< of `chunks`: most rows are free, and that is worth a merge
     std::uint64_t left_out = 0;  ///< full chunks of rows that `takes` did not take
   };
-  /// The chunks of rows that are written to.
-  enum class Written : std::uint8_t {
-    kStay,
-    kStayUnlessSparse,  ///< taken if most of their rows are free
-  };
-  /// Chooses what `run` will merge: of the full chunks of rows those that `takes` accepts, and of
-  /// the others those that `written` says.
-  Plan choose(FunctionRef<bool(std::size_t chunk)> takes,
-              Written written = Written::kStay) noexcept;
+  /// Chooses what `run` will merge: of the full chunks of rows those that `takes` accepts, and
+  /// those in which most rows are free, if that is worth a merge.
+  Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
   /// Whether a merge may give space back: whether `choose` may find rows to leave out, or
   /// has_wasteful_columns a column. Looks at counts in DRAM only.
   bool may_give_back() const { return may_leave_out() || may_have_wasteful_columns(); }
@@ -83,7 +77,13 @@ class TableMerge {
   void choose_group(std::size_t chunk, const RowGroup& group, Plan& plan);
   std::uint64_t used_rows(std::size_t chunk) const;
   bool is_sparse(std::size_t chunk, std::uint64_t used) const noexcept;
-  bool is_much_free(std::uint64_t free_bytes) const noexcept;
+  /// The full chunks of rows.
+  struct FullChunks {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
+  };
+  FullChunks full_chunks_of_rows() const noexcept;
+  bool is_much_free(std::uint64_t free_rows, const FullChunks& full) const noexcept;
   void choose_chunk(std::size_t chunk, Plan& plan, std::vector<std::size_t>& sparse);
   bool may_leave_out() const;
   bool may_have_wasteful_columns() const;

@@ -14,6 +14,9 @@ constexpr std::uint64_t kUsedPercentMin = 50;
 static_assert(kUsedPercentMin <= 100);
 // Free rows that a table keeps: one for this many of its row ids.
 constexpr std::uint64_t kFreeRowsPart = 8;
+// Free rows are worth a merge from this part of waste_bytes on: it moves no more than it gives
+// back.
+constexpr std::uint64_t kFreeWastePart = 4;
 
 }  // namespace
 
@@ -76,15 +79,23 @@ bool TableMerge::is_sparse(std::size_t chunk, std::uint64_t used) const noexcept
   return used * 100 < rows * kUsedPercentMin;
 }
 
-bool TableMerge::is_much_free(std::uint64_t free_bytes) const noexcept {
-  return free_bytes != 0 && free_bytes >= waste_bytes() &&
-         free_bytes * 100 >= rows_.delta_bytes() * options_.waste_percent;
+// Whether so many rows of the delta are free that the chunks they are in are worth a merge. The
+// rows that the table keeps do not count: a later merge would make a chunk for them again.
+bool TableMerge::is_much_free(std::uint64_t free_rows, const FullChunks& full) const noexcept {
+  const std::uint64_t wanted = free_rows_wanted(0);
+  const std::uint64_t kept = wanted - std::min(wanted, rows_.rows_ahead());
+  const std::uint64_t most = std::min(free_rows, full.rows);
+  const std::uint64_t rows = most - std::min(most, kept);
+  return rows != 0 && full.bytes / full.rows * rows >= waste_bytes() / kFreeWastePart &&
+         rows * 100 >= full.rows * options_.waste_percent;
 }
 
 // The table keeps this many free rows; `rows` is the size of one chunk. A table that takes all its
-// free rows between two merges gets new row ids, until this many are enough.
+// free rows between two merges gets new row ids, until this many are enough. A merge of everything
+// leaves no chunk for coming rows, so it keeps a chunk of free rows at least.
 std::uint64_t TableMerge::free_rows_wanted(std::uint64_t rows) const noexcept {
-  return std::max<std::uint64_t>(rows, rows_.rows_end() / kFreeRowsPart);
+  const std::uint64_t part = rows_.rows_end() / kFreeRowsPart;
+  return options_.scope == MergeScope::kEverything ? std::max(rows, part) : part;
 }
 
 // A group without rows becomes a chunk of free rows when the table has few of them.
@@ -114,11 +125,12 @@ void TableMerge::choose_chunk(std::size_t chunk, Plan& plan, std::vector<std::si
   plan.frozen += is_frozen ? 1 : 0;
 }
 
-TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes,
-                                    Written written) noexcept {
+TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept {
   has_chosen_ = true;
   candidates_.clear();
   free_rows_left_ = table_.free_rows().count();
+  // A merge of everything leaves chunks for coming rows out.
+  if (options_.scope != MergeScope::kEverything) free_rows_left_ += rows_.rows_ahead();
   if (options_.scope == MergeScope::kEverything) rows_.close_tail();
   Plan plan;
   std::vector<std::size_t> sparse;
@@ -126,8 +138,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes,
   for (std::size_t chunk = 0; chunk < end; ++chunk) {
     if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
       choose_group(chunk, *group, plan);
-    } else if (rows_.is_frozen(chunk) || takes(chunk) ||
-               (written == Written::kStayUnlessSparse && is_sparse(chunk, used_rows(chunk)))) {
+    } else if (rows_.is_frozen(chunk) || takes(chunk) || is_sparse(chunk, used_rows(chunk))) {
       choose_chunk(chunk, plan, sparse);
     } else {
       ++plan.left_out;
@@ -137,14 +148,21 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes,
   return plan;
 }
 
+TableMerge::FullChunks TableMerge::full_chunks_of_rows() const noexcept {
+  FullChunks full;
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
+    if (rows_.group(chunk) != nullptr) continue;
+    full.rows += rows_.rows_of(chunk);
+    full.bytes += rows_.bytes_of_chunk(chunk);
+  }
+  return full;
+}
+
 // Takes sparse chunks, all or none.
 void TableMerge::add_sparse(const std::vector<std::size_t>& sparse, Plan& plan) {
-  std::uint64_t free_bytes = 0;
-  for (const std::size_t chunk : sparse) {
-    const std::uint64_t rows = rows_.rows_of(chunk);
-    free_bytes += rows_.bytes_of_chunk(chunk) / rows * (rows - used_rows(chunk));
-  }
-  if (!is_much_free(free_bytes)) return;
+  std::uint64_t free_rows = 0;
+  for (const std::size_t chunk : sparse) free_rows += rows_.rows_of(chunk) - used_rows(chunk);
+  if (!is_much_free(free_rows, full_chunks_of_rows())) return;
   for (const std::size_t chunk : sparse) {
     candidates_.push_back({chunk, Origin::kRows});
     plan.bytes += rows_.bytes_of_chunk(chunk);
@@ -155,18 +173,15 @@ void TableMerge::add_sparse(const std::vector<std::size_t>& sparse, Plan& plan) 
 }
 
 bool TableMerge::may_leave_out() const {
-  std::uint64_t delta_rows = 0;
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
     if (const RowGroup* group = rows_.group(chunk); group == nullptr) {
       if (rows_.is_frozen(chunk)) return true;
-      delta_rows += rows_.rows_of(chunk);
     } else if (!group->is_up_to_date() ||
                (group->stored_rows() != 0 && is_worth_it(*group, group->deleted_rows()))) {
       return true;
     }
   }
-  const std::uint64_t free = std::min<std::uint64_t>(table_.free_rows().count(), delta_rows);
-  return delta_rows != 0 && is_much_free(rows_.delta_bytes() / delta_rows * free);
+  return is_much_free(table_.free_rows().count(), full_chunks_of_rows());
 }
 
 }  // namespace flugs::engine

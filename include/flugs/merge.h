@@ -123,9 +123,9 @@ struct MergePolicy {
   /// Merge when a row group is worth it. As MergeOptions::dead_percent.
   std::uint32_t dead_percent = 25;
   /// As in MergeOptions. A table is also merged when a column may begin anew, and when free rows
-  /// take at least this much of the full chunks of the delta, in which rows that stay would then
-  /// move to main. Columns are examined when a table is merged, and when it has grown by a quarter
-  /// since.
+  /// take at least a quarter of `waste_bytes`, and `waste_percent` of the full chunks of the delta;
+  /// their other rows then move to main. A table keeps free rows for an eighth of its row ids.
+  /// Columns are examined when a table is merged, and when it has grown by a quarter since.
   std::uint64_t waste_bytes = std::uint64_t{16} << 20;
   std::uint32_t waste_percent = 50;
   /// Space is *short* while less than this percentage of the pool's largest size is left, 0 to 100.

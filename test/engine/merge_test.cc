@@ -325,6 +325,25 @@ TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   CHECK(emptied >= static_cast<std::uint64_t>(rounds));
 }
 
+TEST_CASE("a group without rows stays while the chunks have room for coming rows", "[engine]") {
+  Shop shop;
+  shop.insert(0, 6000);
+  const MergeOptions full_chunks;
+  CHECK(must(shop.database->merge(shop.table, full_chunks)).chunks_merged >= 1);
+  for (std::int64_t id = 0; id < 5900; ++id) shop.remove(id);
+  for (int i = 0; i < 5000; ++i) {  // until the dead have left the indexes
+    shop.insert(100000, 100001);
+    shop.remove(100000);
+  }
+  const std::uint64_t delta = must(shop.database->statistics(shop.table)).delta_bytes;
+  CHECK(must(shop.database->merge(shop.table, full_chunks)).groups_merged >= 1);
+  CHECK(must(shop.database->merge(shop.table, full_chunks)).chunks_emptied == 0);
+  CHECK(must(shop.database->statistics(shop.table)).delta_bytes <= delta);
+  shop.insert(6000, 6000 + 3 * 2048);  // more than there is room for in a chunk
+  shop.check();
+  must(shop.database->verify({}));
+}
+
 // A slot has free rows of a chunk and an open transaction while two merges empty the chunk. The
 // third merge gives what the slot has to all.
 TEST_CASE("rows that a slot kept are forgotten when their chunk is emptied", "[engine]") {

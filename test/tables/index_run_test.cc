@@ -344,6 +344,7 @@ TEST_CASE("row ids of an emptied chunk are given out when no reader is left", "[
   // Begins during the merge: it may have read the list of runs that names the rows.
   std::vector<Transaction> readers;
   MergeOptions options;
+  options.scope = MergeScope::kEverything;
   options.threads = 1;
   options.patience = std::chrono::milliseconds(5);
   options.progress = [&](const Progress&) {
