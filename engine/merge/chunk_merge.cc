@@ -246,9 +246,12 @@ Status ChunkMerge::build() {
     bytes += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
   bytes += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
   const columns::MainRecords records = plan_records(builders);
-  const bool has_records = is_read_by_row(records);
-  if (has_records) bytes += records.bytes(counts_.rows);
-  Result<pmem::Extent> extent = allocate(bytes);
+  bool has_records = is_read_by_row(records);
+  Result<pmem::Extent> extent = allocate(bytes + (has_records ? records.bytes(counts_.rows) : 0));
+  if (extent.code() == StatusCode::kOutOfSpace && has_records && may_omit_records_) {
+    has_records = false;
+    extent = allocate(bytes);
+  }
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
   write_group(builders, has_records ? &records : nullptr);

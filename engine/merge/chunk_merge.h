@@ -43,6 +43,10 @@ class ChunkMerge {
   /// Leaves the space that deletions need, also if the merge has none then.
   void spare_deletions() noexcept { purpose_ = pmem::Purpose::kMerge; }
 
+  /// If there is no room for a group with records (columns::MainRecords), writes it without them.
+  /// Single rows are then read more slowly, until the group is merged again.
+  void may_omit_records() noexcept { may_omit_records_ = true; }
+
   /// If all rows of a group are dead, its row ids are wanted: it becomes an empty chunk of rows, if
   /// there is space for one. Otherwise it becomes a group without rows.
   void want_row_ids() noexcept { wants_row_ids_ = true; }
@@ -95,6 +99,7 @@ class ChunkMerge {
   const UnusedRows& unused_;
   mvcc::Visibility now_;
   std::uint64_t oldest_;  // the oldest snapshot
+  bool may_omit_records_ = false;
   bool wants_row_ids_ = false;
   bool is_empty_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere

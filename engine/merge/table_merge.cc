@@ -237,8 +237,10 @@ Status TableMerge::run() noexcept {
     }
     report_.wait_us += microseconds_since(released);
   }
-  if (merged.ok() && !report_.releases_later && options_.scope == MergeScope::kEverything)
-    merged = gather_free_space();
+  if (options_.scope == MergeScope::kEverything) {
+    if (merged.ok() && !report_.releases_later) merged = give_up_index_runs();
+    if (merged.ok() && !report_.releases_later) merged = gather_free_space();
+  }
   report_.merge_us = microseconds_since(start);
   return merged;
 }
@@ -325,6 +327,27 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
   return {};
 }
 
+// In a pool that is full after the merge, gives the space of index runs back: they only make the
+// next opening faster. The DRAM indexes have their rows, but for runs that have served since this
+// opening; these stay.
+Status TableMerge::give_up_index_runs() {
+  constexpr std::uint64_t kPartLeft = 64;
+  const pmem::SpaceReport space = pool_.allocator().space();
+  if (space.left_bytes() >= space.reserved_bytes / kPartLeft) return {};
+  pmem::Persister persister(pool_.medium());
+  const Status dropped = table_.runs().drop_unserving(persister);
+  if (dropped.code() == StatusCode::kOutOfSpace) return {};
+  if (!dropped.ok() || !table_.runs().has_replaced()) return dropped;
+  const std::uint64_t ended = slots_.advance();
+  table_.note_readers_of_replaced(ended);
+  if (wait_for_transactions(ended)) {
+    release();
+  } else {
+    report_.releases_later = true;
+  }
+  return {};
+}
+
 // Whether what is free lies in pieces so small that a chunk of rows may find none.
 bool TableMerge::is_fragmented() const {
   constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
@@ -352,6 +375,7 @@ Status TableMerge::gather_free_space() {
     if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
     ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
     merge.place_before(rows_.offset_of_chunk(chunk));
+    merge.may_omit_records();
     Status moved = merge.run(patience_);
     if (moved.code() == StatusCode::kOutOfSpace || moved.code() == StatusCode::kBusy) continue;
     if (!moved.ok()) return moved;
@@ -372,7 +396,11 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
   pmem::begin_scm_task();
   ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
   if (candidate.wants_row_ids) merge.want_row_ids();
-  if (beside == Beside::kOthers) merge.spare_deletions();
+  if (beside == Beside::kOthers) {
+    merge.spare_deletions();
+  } else {
+    merge.may_omit_records();
+  }
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
     const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;

@@ -100,6 +100,7 @@ class TableMerge {
   Status merge_one(const Candidate& candidate, Beside beside);
   void note_chunk(const Status& merged, Status& first_failure);
   Status merge_in_little_room(std::vector<const Candidate*> left);
+  Status give_up_index_runs();
   bool is_fragmented() const;
   Status gather_free_space();
   bool is_stopped() const noexcept;

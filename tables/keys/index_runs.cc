@@ -281,6 +281,14 @@ Status IndexRuns::uncover(std::size_t chunk, pmem::Persister& persister) {
   return replace_list(std::move(members), persister);
 }
 
+Status IndexRuns::drop_unserving(pmem::Persister& persister) {
+  const std::lock_guard guard(mutex_);
+  std::vector<Member> members = list().members;
+  if (std::erase_if(members, [](const Member& member) { return member.served.is_empty(); }) == 0)
+    return {};
+  return replace_list(std::move(members), persister);
+}
+
 // ------------------------------------------------------------------------------------ releasing
 
 void IndexRuns::release_replaced() {

@@ -108,6 +108,8 @@ class IndexRuns {
   /// Takes the chunk out of all runs, before it is emptied. Durable on return. Fails with
   /// kOutOfSpace.
   Status uncover(std::size_t chunk, pmem::Persister& persister);
+  /// Takes all runs that serve nothing out of the list. Durable on return. Fails with kOutOfSpace.
+  Status drop_unserving(pmem::Persister& persister);
   /// Adds a key to later runs; the existing runs lack it. Call it while no merge runs.
   void add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions);
   /// Leaves a key out of later runs. Call it while no merge runs.

@@ -7,6 +7,7 @@
 #include "engine/database/database_access.h"
 #include "flugs/merge.h"
 #include "flugs/query.h"
+#include "test/support/taken_space.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 
@@ -159,15 +160,7 @@ TEST_CASE("a group without rows reads as NULL, and stays in a pool without room 
     CHECK(store.group(chunk)->column(1).min().is_null());
   }
   pmem::Pool& pool = core.pool();
-  pmem::Persister persister(pool.medium());
-  std::vector<pmem::Extent> all;
-  for (std::uint64_t bytes = std::uint64_t{1} << 24; bytes >= 64; bytes /= 2)
-    for (;;) {
-      const Result<pmem::Extent> extent = pool.allocator().allocate(bytes, persister);
-      if (!extent.ok()) break;
-      all.push_back(*extent);
-    }
-  persister.fence("test");
+  const std::vector<pmem::Extent> all = take_all_space(pool);
   CHECK(codes.merge().chunks_emptied == 0);
   codes.check();
   for (const pmem::Extent& extent : all) pool.allocator().release(extent);

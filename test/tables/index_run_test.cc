@@ -11,6 +11,7 @@
 #include "tables/keys/index_run.h"
 #include "test/support/complaint.h"
 #include "test/support/random.h"
+#include "test/support/taken_space.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -392,6 +393,30 @@ TEST_CASE("a pool without space for a run goes on without it", "[engine]") {
   town.check_and_verify();
   town.database.reopen();
   town.check_and_verify();
+}
+
+TEST_CASE("a merge of everything gives up runs in a full pool, but for those that serve",
+          "[engine]") {
+  Town town;
+  town.insert(0, 8000);
+  town.merge();
+  REQUIRE(town.statistics().index_runs > 0);
+  const bool serves = GENERATE(false, true);
+  if (serves) town.database.reopen();
+  pmem::ExtentAllocator& allocator = town.database->pool().allocator();
+  const std::vector<pmem::Extent> all = take_all_space(town.database->pool());
+  const std::uint64_t left = allocator.space().left_bytes();
+  town.merge(MergeScope::kFullChunks);
+  CHECK(town.statistics().index_runs > 0);
+  town.merge();
+  CHECK((town.statistics().index_runs > 0) == serves);
+  CHECK((allocator.space().left_bytes() > left) == !serves);
+  town.check();
+  for (const pmem::Extent& extent : all) allocator.release(extent);
+  town.database.reopen();
+  town.check_and_verify();
+  town.merge();
+  CHECK(town.statistics().index_runs > 0);
 }
 
 /// The word of the table's pointer to its list, and the list.

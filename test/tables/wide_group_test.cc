@@ -7,6 +7,8 @@
 
 #include "bench/random/random_steps.h"
 #include "flugs/merge.h"
+#include "test/support/random.h"
+#include "test/support/taken_space.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -124,6 +126,39 @@ TEST_CASE("only tables with a key have records", "[engine]") {
   Wide wide(false);
   wide.merge();
   CHECK_FALSE(wide.group().has_records());
+}
+
+// Rows of random numbers take 128 bytes in a chunk, some 72 in a group, and as much again in its
+// records.
+TEST_CASE("a group that finds no room with its records is written without them", "[engine]") {
+  constexpr std::int64_t kNumbers = 3000;
+  MemoryDatabase database{std::size_t{64} << 20};
+  TableSchema schema("numbers");
+  schema.column("id", Type::kInt64).direct().primary_key({"id"});
+  for (int c = 1; c <= 8; ++c) schema.column("c" + std::to_string(c), Type::kInt64).direct();
+  const TableId table = must(database->create_table(schema));
+  Random random(1);
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  for (std::int64_t id = 0; id < kNumbers; ++id) {
+    std::vector<Value> row{Value::int64(id)};
+    while (row.size() < 9) row.push_back(Value::int64(static_cast<std::int64_t>(random.next())));
+    must(t.insert(table, row));
+  }
+  must(t.commit());
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  const std::vector<pmem::Extent> all = take_all_space(database->pool());
+  const MergeReport report = must(database->merge(table, everything));
+  CHECK(report.rows == kNumbers);
+  CHECK(report.chunks_left == 0);
+  std::size_t without = 0;
+  database->table(table)->rows().for_each_group(
+      [&](const engine::RowGroup& group) { without += group.has_records() ? 0 : 1; });
+  CHECK(without > 0);
+  for (const pmem::Extent& extent : all) database->pool().allocator().release(extent);
+  must(database->verify({}));
+  database.reopen();
+  must(database->verify({}));
 }
 
 TEST_CASE("a damaged record is found", "[engine]") {
