@@ -330,13 +330,12 @@ TEST_CASE("a group without rows stays while the chunks have room for coming rows
   shop.insert(0, 6000);
   const MergeOptions full_chunks;
   CHECK(must(shop.database->merge(shop.table, full_chunks)).chunks_merged >= 1);
-  for (std::int64_t id = 0; id < 5900; ++id) shop.remove(id);
-  for (int i = 0; i < 5000; ++i) {  // until the dead have left the indexes
-    shop.insert(100000, 100001);
-    shop.remove(100000);
-  }
+  for (std::int64_t id = 0; id < 4000; ++id) shop.remove(id);
+  shop.database.reopen();  // the dead leave the indexes
   const std::uint64_t delta = must(shop.database->statistics(shop.table)).delta_bytes;
-  CHECK(must(shop.database->merge(shop.table, full_chunks)).groups_merged >= 1);
+  const MergeReport report = must(shop.database->merge(shop.table, full_chunks));
+  CHECK(report.groups_merged >= 1);
+  CHECK(report.chunks_emptied == 0);
   CHECK(must(shop.database->merge(shop.table, full_chunks)).chunks_emptied == 0);
   CHECK(must(shop.database->statistics(shop.table)).delta_bytes <= delta);
   shop.insert(6000, 6000 + 3 * 2048);  // more than there is room for in a chunk
