@@ -331,11 +331,11 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
 // next opening faster. The DRAM indexes have their rows, but for runs that have served since this
 // opening; these stay.
 Status TableMerge::give_up_index_runs() {
-  constexpr std::uint64_t kPartLeft = 64;
+  constexpr std::uint64_t kPartFullBelow = 64;
   const pmem::SpaceReport space = pool_.allocator().space();
-  if (space.left_bytes() >= space.reserved_bytes / kPartLeft) return {};
+  if (space.left_bytes() >= space.reserved_bytes / kPartFullBelow) return {};
   pmem::Persister persister(pool_.medium());
-  const Status dropped = table_.runs().drop_unserving(persister);
+  Status dropped = table_.runs().drop_unserving(persister);
   if (dropped.code() == StatusCode::kOutOfSpace) return {};
   if (!dropped.ok() || !table_.runs().has_replaced()) return dropped;
   const std::uint64_t ended = slots_.advance();
