@@ -41,6 +41,14 @@ void flush_rows(pmem::Persister& persister, std::span<const Write> writes,
   }
 }
 
+void store_record(SlotHalfLayout& half, std::uint32_t slot, std::uint64_t generation,
+                  std::uint64_t timestamp) noexcept {
+  note_write(SharedWord::kSlotHalf, &half);
+  store_word(half.commit_timestamp, timestamp);
+  store_word(half.commit_generation, generation);
+  store_word(half.commit_check, Commit::check_of(slot, generation, timestamp));
+}
+
 void flush_stamps(pmem::Persister& persister, std::span<const Write> writes) noexcept {
   std::uintptr_t flushed_line[2] = {0, 0};  // of rows inserted, and deleted
   for (const Write& write : writes) {
@@ -127,7 +135,7 @@ void Commit::flush_stamps_left(Slot& slot) noexcept {
 //         to, the intents; the stamps of the     fence
 //         slot's former transaction
 //   2     commit record: generation, time-       flush, one       completes step 4 from the intents
-//         stamp and their check, in one line     fence
+//         stamp and their check, in one line     fence, waited for
 //   3     (DRAM) mirror := committed             -                the same
 //   4     created and deleted words := time-     flush with step  the same; done: no row bears the
 //         stamp                                  1 of the slot's  tag any more
@@ -148,6 +156,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[half_index];
   SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
 
+  if (Status s = slots_.pool_.medium().check_writable(); !s.ok()) return s;
   if (Status s = store_intents(slot, writes); !s.ok()) return s;
 
   // Announced before the time-stamp is taken: a reader with a snapshot at or above it finds us
@@ -172,12 +181,10 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   if (slot.has_many_intents_)
     TransactionSlots::forget_intents(slots_.slot_layout(slot.index_).half[half_index ^ 1],
                                      persister);
-  note_write(SharedWord::kSlotHalf, &half);
-  store_word(half.commit_timestamp, timestamp);
-  store_word(half.commit_generation, slot.generation_);
-  store_word(half.commit_check, check_of(slot.index_, slot.generation_, timestamp));
+  store_record(half, slot.index_, slot.generation_, timestamp);
   persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
   persister.fence("commit/2");
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
 
   // Every transaction that begins after our return sees this one. The fences took longer than
   // `pass` needs, so this does not wait.

@@ -32,7 +32,8 @@ class Commit {
   /// of them were flushed ahead and have not changed since. `flush_rest` flushes what the rows
   /// refer to; it is called before the first fence. `is_durable` is called after the last fence.
   /// `may_commit` is called when the time-stamp is known, and decides. Fails with kOutOfSpace (no
-  /// room for the intents), kConflict (`may_commit` refused): abort then.
+  /// room for the intents), kConflict (`may_commit` refused), as LineJournal::wait_durable (then
+  /// the transaction may be durable, but nothing after it): abort then.
   Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes, std::size_t flushed,
                             FunctionRef<void(pmem::Persister&)> flush_rest,
                             FunctionRef<void()> is_durable,

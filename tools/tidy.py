@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     "flugs": {"flugs"},
     "base": {"base"},
     "pmem/medium": {"base"},
+    "pmem/journal": {"base", "pmem/medium"},
     "pmem/pool": {"base", "pmem/medium"},
     "pmem/space": {"base", "pmem/medium", "pmem/pool"},
     "pmem/kinds": {"base", "pmem"},

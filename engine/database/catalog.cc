@@ -85,6 +85,7 @@ Result<std::vector<TableId>> Catalog::create_tables(std::span<const TableSchema>
   for (const TableSchema& schema : schemas)
     if (is_taken(schema.name))
       return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema.name));
+  if (Status s = pool_.medium().check_writable(); !s.ok()) return s;
   if (!has_places_for(schemas.size()) || schemas.size() > kTableIdsMax - next_table_id_)
     return full();
   pmem::Persister persister(pool_.medium());
@@ -172,7 +173,7 @@ Status Catalog::enter_in_catalogue(std::span<const NewTable> made, pmem::Persist
     std::atomic_ref(*place).store(one.extent.offset, std::memory_order_relaxed);
     persister.persist(place, sizeof *place, "create_table/2");
   }
-  return {};
+  return persister.wait_durable();
 }
 
 Status Catalog::replace_catalogue(std::span<const NewTable> made, pmem::Persister& persister) {
@@ -192,6 +193,7 @@ Status Catalog::replace_catalogue(std::span<const NewTable> made, pmem::Persiste
   std::uint64_t& root = root_of(pool_).catalog;
   std::atomic_ref(root).store(extent->offset, std::memory_order_relaxed);
   persister.persist(&root, sizeof root, "create_tables/3");
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
   pool_.allocator().release(former);
   return {};
 }
@@ -253,6 +255,7 @@ Status Catalog::drop_table(TableId id) {
   Table* dropped = table(id);
   if (dropped == nullptr) return no_table();
   if (Status s = check_unreferenced(*dropped); !s.ok()) return s;
+  if (Status s = pool_.medium().check_writable(); !s.ok()) return s;
   dropped->set_dropped(true);
   // Transactions we wait for may look tables up, or make and drop others, before they end.
   guard.unlock();
@@ -272,6 +275,7 @@ Status Catalog::drop_table(TableId id) {
     pmem::Persister persister(pool_.medium());
     std::atomic_ref(entry).store(0, std::memory_order_relaxed);
     persister.persist(&entry, sizeof entry, "drop_table/1");
+    if (Status s = persister.wait_durable(); !s.ok()) return s;
     dropped->references().forget_parents();
     dropped->set_gone();
     dropped->release_all();

@@ -162,6 +162,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   const bool is_failure = !status.ok() && status.code() != StatusCode::kCancelled;
   merged->merge_record().note_merge(merge.report(), is_failure ? status : Status());
   pool_->allocator().give_back(pmem::Slack::kSome);  // also what became free before
+  if (status.ok()) status = pool_->medium().wait_durable();
   if (!status.ok()) return status;
   return merge.report();
 }

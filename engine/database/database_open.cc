@@ -13,6 +13,9 @@ namespace flugs::engine {
 
 namespace {
 
+constexpr std::uint64_t kJournalBytesMax = std::uint64_t{1} << 40;
+constexpr std::chrono::microseconds kRestartBudgetMax = std::chrono::hours(24);
+
 Status check_place(const OpenOptions& options) {
   if (options.mode > OpenMode::kReadOnly)
     return Status(StatusCode::kInvalidArgument,
@@ -62,6 +65,15 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("OpenOptions::ready is {}, allowed are 0 and 1",
                               static_cast<unsigned>(options.ready)));
+  if (options.tuning.journal_bytes > kJournalBytesMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("Tuning::journal_bytes is {}, allowed are 0 to {}",
+                              options.tuning.journal_bytes, kJournalBytesMax));
+  if (options.tuning.restart_budget.count() < 0 ||
+      options.tuning.restart_budget > kRestartBudgetMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("Tuning::restart_budget is {} us, allowed are 0 to {}",
+                              options.tuning.restart_budget.count(), kRestartBudgetMax.count()));
   if (options.tuning.clock > CommitClock::kAutomatic)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("Tuning::clock is {}, allowed are 0 to 2",
@@ -86,6 +98,9 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.max_bytes = options.max_bytes;
   pool.segment_bytes = options.segment_bytes;
   pool.grow_ahead_bytes = options.tuning.grow_ahead_bytes;
+  pool.journal_bytes = options.tuning.journal_bytes;
+  pool.replay_ns =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(options.tuning.restart_budget).count());
   pool.latency = {.read_ns = options.tuning.scm_read_ns,
                   .write_ns = options.tuning.scm_write_ns,
                   .lines_in_flight = options.tuning.scm_lines_in_flight,

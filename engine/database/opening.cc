@@ -44,6 +44,7 @@ Status Opening::create() {
   if (Status s = slots().create(options_.slots_max); !s.ok()) return s;
   std::atomic_ref(root().magic).store(DatabaseLayout::kMagic, std::memory_order_relaxed);
   persister.persist(&root().magic, sizeof root().magic, "create_database/3");
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
   start_transactions();
   return {};
 }

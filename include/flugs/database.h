@@ -34,7 +34,7 @@ struct DatabaseAccess;
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
   std::string medium;  ///< "dax", "emulated", "file", "memory" or "read-only"
-  std::string flush;   ///< "clwb", "clflushopt", "clflush", "msync", "none"
+  std::string flush;   ///< "clwb", "clflushopt", "clflush", "journal", "none"
   /// What a commit that has returned survives, in one sentence.
   std::string guarantee;
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to

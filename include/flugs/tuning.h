@@ -46,6 +46,13 @@ struct Tuning {
   /// strings. 0: no such thread, and the first reader of a page waits for it. On medium `file` the
   /// page may come from the disk, so the limit there is at most a quarter of the machine's memory.
   std::uint64_t warm_bytes_max = std::uint64_t{8} << 30;
+  /// Size of the journal beside a pool on medium `file`, when a journal is made, bytes, up to 1 TB;
+  /// 0: a sixteenth of the pool's size, from 4 MB to 64 MB. Commits wait for a checkpoint while it
+  /// is full. On other media there is no journal.
+  std::uint64_t journal_bytes = 0;
+  /// Medium `file`: a checkpoint begins when a restart after a crash would have to replay the
+  /// journal for longer than about this, up to a day. Shorter: checkpoints write more.
+  std::chrono::microseconds restart_budget{20'000};
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
   /// How much the thread that merges by policy gives way to others, 0 to 19, as in nice(1): with 10

@@ -86,10 +86,12 @@ Result<std::uint64_t> MappedPool::grow_to(std::uint64_t max_bytes) {
   if (max_bytes == before || (wanted <= before && before <= max_bytes))
     return last_arena_end(header, last);
   Status status = check_growth(before, max_bytes, path_);
+  if (status.ok()) status = medium_->check_writable();
   if (status.ok()) status = extend(before, wanted);
   if (!status.ok()) return status;
   Persister persister(*medium_);
   grow_headers(*root_, wanted, persister);
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
   medium_->grow(wanted);
   return last_arena_end(root_->headers[0], last);
 }

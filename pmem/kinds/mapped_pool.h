@@ -48,6 +48,8 @@ class MappedPool : public Pool, public SegmentSource {
   /// Why `extend` fails if the address space of this process has only `reserved` bytes for the
   /// pool.
   Status no_address_space(std::uint64_t bytes, std::uint64_t reserved);
+  /// Stops handing out space.
+  void detach_allocator() noexcept { allocator_.reset(); }
   /// Stops using the mapping. Call it before the mapping is removed.
   void detach() noexcept;
 

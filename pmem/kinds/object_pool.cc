@@ -29,9 +29,19 @@ constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
 static_assert(kPopulateStepBytes % kPageBytes == 0 && kHugePageBytes % kPageBytes == 0);
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 12 does not name
 
+Status read_from(std::span<const std::byte> file, std::uint64_t offset, std::span<std::byte> out,
+                 const std::string& where) {
+  if (offset > file.size() || out.size() > file.size() - offset)
+    return Status(StatusCode::kCorrupt, fmt::format("{}: ends at {}, expected at least {} bytes",
+                                                    where, file.size(), offset + out.size()));
+  std::memcpy(out.data(), file.data() + offset, out.size());
+  return {};
+}
+
 }  // namespace
 
 ObjectPool::~ObjectPool() {
+  if (is_open_ && journal_ != nullptr) end_journal();
   detach();
   at_fork_.leave();
 }
@@ -91,15 +101,19 @@ Status ObjectPool::make_file(const PoolOptions& options) {
     return make_objects(file_.path_to_open(), options, max_bytes);
   }();
   if (!arenas.ok()) return arenas.status();
-  status = map(max_bytes, max_bytes);
+  status = map(max_bytes, max_bytes, has_journal() ? MAP_SHARED : map_flags());
   if (status.ok()) status = attach_root(options, root_bytes(arenas->size()));
   if (status.ok()) status = make(options, *arenas);
+  if (status.ok() && has_journal()) status = file_.sync();  // there is none yet
   if (status.ok()) status = file_.publish();
   if (status.ok()) {
     const ForkPause pause;
-    status = file_.map(kind_, {space_.base(), mapped_bytes_}, 0);  // now by its path
+    status = file_.map(map_flags(), {space_.base(), mapped_bytes_}, 0);  // now by its path
     if (status.ok()) keep_from_children(0);
   }
+  if (status.ok() && has_journal()) status = begin_journal(uuid(), options);
+  if (status.ok() && has_journal()) status = name_journal();
+  is_open_ = status.ok();
   return status;
 }
 
@@ -124,14 +138,14 @@ Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 /// Maps the pool of `bytes`, with address space for `bytes_wanted` and more.
-Status ObjectPool::map(std::uint64_t bytes, std::uint64_t bytes_wanted) {
+Status ObjectPool::map(std::uint64_t bytes, std::uint64_t bytes_wanted, int flags) {
   const std::uint64_t bytes_min = std::min(std::max(bytes, bytes_wanted), kPoolBytesMax);
   Result<AddressSpace> space =
       AddressSpace::reserve(std::max(bytes, bytes_min), kHugePageBytes, path());
   if (!space.ok()) return std::move(space).status();
   space_ = *std::move(space);
   const ForkPause pause;
-  Status status = file_.map(kind_, {space_.base(), bytes}, 0);
+  Status status = file_.map(flags, {space_.base(), bytes}, 0);
   if (!status.ok()) return status;
   mapped_bytes_ = bytes;
   keep_from_children(0);
@@ -146,7 +160,7 @@ Status ObjectPool::extend(std::uint64_t before, std::uint64_t bytes) {
   if (status.ok()) status = file_.sync();
   if (status.ok()) {
     const ForkPause pause;
-    status = file_.map(kind_, {space_.base() + before, bytes - before}, before);
+    status = file_.map(map_flags(), {space_.base() + before, bytes - before}, before);
     if (!status.ok()) space_.cut(before);
     if (status.ok()) mapped_bytes_ = bytes;
     if (status.ok()) keep_from_children(before);
@@ -189,43 +203,45 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   kind_ = *kind;
   const Result<std::uint64_t> bytes = file_.size();
   if (!bytes.ok()) return bytes.status();
-  const Result<PoolHeader> header = check_before_opening(*bytes);
-  if (!header.ok()) return header.status();
-  Status status = map(header->max_bytes, options.max_bytes);
+  const Result<PoolHeader> header =
+      has_journal() ? map_with_journal(*bytes, options) : map_existing(*bytes, options);
+  Status status = header.status();
   if (status.ok()) status = attach_root(options, sizeof(PoolRoot));
+  if (status.ok() && has_journal()) status = begin_journal(header->uuid, options);
   if (!status.ok()) return status;
   status = take(root_bytes_ - kLineBytes, options);
   if (status.ok() && has_no_holes_) segments().forget_holes();
+  if (status.ok()) status = has_journal() ? name_journal() : do_without_journal();
+  is_open_ = status.ok();
   return status;
 }
 
 /// Checks the kind of the file, that its head leads to our header, that the header is whole and of
 /// this version, and that the medium still has all of the space. Audits check the parts that only
 /// libpmemobj reads.
-Result<PoolHeader> ObjectPool::check_before_opening(std::uint64_t bytes) {
-  const Result<FileView> view = file_.view();
-  if (!view.ok()) return view.status();
-  const std::span<const std::byte> file = view->bytes();
+Result<PoolHeader> ObjectPool::check_before_opening(std::span<const std::byte> file) {
   Status status = check_object_head(file, path());
   if (!status.ok()) return status;
   std::uint64_t root = 0;
   std::memcpy(&root, file.data() + kRootOffsetOffset, sizeof root);
   root = round_up(root, kLineBytes);
   std::array<PoolHeader, 2> headers;
-  status = file_.read(root, std::as_writable_bytes(std::span(headers)));
+  status = read_from(file, root, std::as_writable_bytes(std::span(headers)), path());
   if (!status.ok()) return status;
-  Result<PoolHeader> header = choose_header(headers, bytes, path());
+  Result<PoolHeader> header = choose_header(headers, file.size(), path());
   if (!header.ok()) return header;
-  status = check_space(root, *header);
+  status = check_space(file, root, *header);
   if (status.ok()) status = check_object_descriptor(file.first(created_bytes_of(*header)), path());
   if (!status.ok()) return status;
   return header;
 }
 
 /// Checks the arenas behind the root, and that the file still has its blocks.
-Status ObjectPool::check_space(std::uint64_t root, const PoolHeader& header) {
+Status ObjectPool::check_space(std::span<const std::byte> file, std::uint64_t root,
+                               const PoolHeader& header) {
   std::vector<ArenaRecord> arenas(header.arena_count);
-  Status status = file_.read(root + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)));
+  Status status =
+      read_from(file, root + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)), path());
   if (status.ok()) status = check_arenas(header, arenas, root + root_bytes(arenas.size()), path());
   if (!status.ok()) return status;
   // The least space that must be allocated: all before the first arena, the metadata of the other
@@ -277,8 +293,12 @@ Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
   return status;
 }
 
-// An extent in use has its blocks; in a hole this would allocate some. Reading suffices: a file's
-// pages are mapped for reading only, so that the kernel notices the first write to a page.
+Status ObjectPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  return journal_ != nullptr ? punch_with_journal(offset, bytes) : file_.punch(offset, bytes);
+}
+
+// An extent in use has its blocks; in a hole this would allocate some. Reading suffices, and copies
+// nothing where the mapping is private.
 bool ObjectPool::warm(Extent extent) noexcept {
   const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
   const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);

@@ -247,16 +247,15 @@ int PoolFile::open_by_path() const noexcept {
   return -1;
 }
 
-Status PoolFile::map(MediumKind kind, std::span<std::byte> memory, std::uint64_t offset) const {
+Status PoolFile::map(int flags, std::span<std::byte> memory, std::uint64_t offset) const {
   if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has the pool open", path_));
   }
   const int other = was_without_path_ && is_at_path_ ? open_by_path() : -1;
   Status status;
-  if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE,
-             facts_of(kind).map_flags | MAP_FIXED, other >= 0 ? other : fd(),
-             static_cast<off_t>(offset)) == MAP_FAILED)
+  if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE, flags | MAP_FIXED,
+             other >= 0 ? other : fd(), static_cast<off_t>(offset)) == MAP_FAILED)
     status = failed("cannot map", errno);
   if (other >= 0) ::close(other);
   return status;
@@ -306,6 +305,25 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
     }
   }
   return {};
+}
+
+Status PoolFile::write(std::uint64_t offset, std::span<const std::byte> pages) {
+  while (!pages.empty()) {
+    const ssize_t written = ::pwrite(fd(), pages.data(), pages.size(), static_cast<off_t>(offset));
+    if (written > 0) {
+      offset += static_cast<std::uint64_t>(written);
+      pages = pages.subspan(static_cast<std::size_t>(written));
+    } else if (written == 0 || errno != EINTR) {
+      return failed(fmt::format("cannot write {} bytes", pages.size()).c_str(),
+                    written == 0 ? EIO : errno);
+    }
+  }
+  return {};
+}
+
+Status PoolFile::sync_data() {
+  if (::fdatasync(fd()) == 0) return {};
+  return failed("fdatasync", errno);
 }
 
 Status PoolFile::sync() const {

@@ -8,6 +8,7 @@
 
 #include "base/fork.h"
 #include "flugs/status.h"
+#include "pmem/journal/checkpointer.h"
 #include "pmem/medium/file_view.h"
 #include "pmem/medium/medium.h"
 
@@ -15,7 +16,7 @@ namespace flugs::pmem {
 
 /// An open file that holds a pool or will hold one, locked against other openers. When the
 /// operating system refuses, the Status names the path and the system's message.
-class PoolFile {
+class PoolFile final : public PageFile {
  public:
   /// A new empty file of mode 0600. It gets its path with publish(): until then no process finds
   /// it, and it disappears with the process that makes it. Where the file system does not support
@@ -33,7 +34,7 @@ class PoolFile {
 
   PoolFile(PoolFile&&) noexcept = default;
   PoolFile& operator=(PoolFile&&) = delete;
-  ~PoolFile() = default;
+  ~PoolFile() override = default;
 
   const std::string& path() const noexcept { return path_; }
   /// A path that leads to the file in this process, whether the file has its own path or not.
@@ -47,11 +48,11 @@ class PoolFile {
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Maps the whole file as private memory of this process: a store changes nothing in the file.
   Result<FileView> view() const;
-  /// Maps the bytes of the file from `offset` on, shared, in the place of `memory`; with MAP_SYNC
-  /// on DAX. Also takes the lock that PMDK's own tools respect. A created file that has its path is
-  /// mapped by that path, because tools look for it there, and /proc shows it. The caller unmaps
-  /// it. kBusy, kIoError; then nothing may be mapped there any more.
-  Status map(MediumKind kind, std::span<std::byte> memory, std::uint64_t offset) const;
+  /// Maps the bytes of the file from `offset` on, in the place of `memory`, with these flags of
+  /// mmap and MAP_FIXED. Also takes the lock that PMDK's own tools respect. A created file that has
+  /// its path is mapped by that path, because tools look for it there, and /proc shows it. The
+  /// caller unmaps it. kBusy, kIoError; then nothing may be mapped there any more.
+  Status map(int flags, std::span<std::byte> memory, std::uint64_t offset) const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
   /// Gives the blocks of the range, which consists of whole pages, back to the file system.
@@ -59,8 +60,11 @@ class PoolFile {
   Status punch(std::uint64_t offset, std::uint64_t bytes) const;
   /// Writes zeros over the range. kOutOfSpace, kIoError.
   Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
-  /// Makes size and allocation durable.
+  /// Makes size, allocation and what was stored in a shared mapping durable.
   Status sync() const;
+  /// kOutOfSpace, kIoError.
+  Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
+  Status sync_data() override;
   /// Gives a created file its path, and makes it durable that the path leads here, which sync()
   /// alone need not do. kAlreadyExists when another process was faster.
   Status publish();

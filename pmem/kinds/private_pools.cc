@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/fork.h"
+#include "pmem/kinds/file_journal.h"
 #include "pmem/kinds/object_format.h"
 #include "pmem/kinds/object_pool.h"
 
@@ -79,6 +80,7 @@ Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
 Status ReadOnlyPool::take_file(const PoolOptions& options) {
   const std::span<std::byte> bytes = view_.bytes();
   Status status = check_object_head(bytes, path());
+  if (status.ok()) status = replay_into_view(path(), journal_needed_by(bytes), bytes);
   if (!status.ok()) return status;
   std::uint64_t root = 0;
   std::uint64_t capacity = 0;

@@ -28,6 +28,11 @@ void Medium::grow(std::size_t bytes) noexcept {
   bytes_.store(bytes, std::memory_order_release);
 }
 
+void Medium::set_journal(LineJournal* journal) noexcept {
+  FLUGS_CHECK(facts().flush == FlushMethod::kJournal);
+  journal_ = journal;
+}
+
 void Medium::set_observer(PersistObserver* observer) noexcept {
   observer_ = observer;
   const bool uses_instructions = facts().flush == FlushMethod::kInstructions;
@@ -38,8 +43,8 @@ std::string_view Medium::flush_name() const noexcept {
   switch (facts().flush) {
     case FlushMethod::kInstructions:
       break;
-    case FlushMethod::kMsync:
-      return "msync";
+    case FlushMethod::kJournal:
+      return "journal";
     case FlushMethod::kNone:
       return "none";
   }

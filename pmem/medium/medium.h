@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "flugs/status.h"
+#include "pmem/medium/line_journal.h"
 #include "pmem/medium/medium_kind.h"
 #include "pmem/medium/persist.h"
 #include "pmem/medium/scm_reads.h"
 
 namespace flugs::pmem {
 
-/// Page size of memory and of files, for msync and populating.
+/// Page size of memory and of files, for checkpoints and populating.
 inline constexpr std::uint64_t kPageBytes = 4096;
 
 /// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
@@ -59,7 +60,7 @@ class Medium {
 
   MediumKind kind() const noexcept { return kind_; }
   const MediumFacts& facts() const noexcept { return facts_of(kind_); }
-  /// The flush instruction: "clwb", "clflushopt", "clflush", "msync" or "none".
+  /// The flush instruction: "clwb", "clflushopt", "clflush", "journal" or "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }
   /// Bytes of the pool. A thread that has an offset in the pool sees a number that includes it, if
@@ -71,6 +72,16 @@ class Medium {
   /// time; others use the medium meanwhile.
   void grow(std::size_t bytes) noexcept;
   Latency latency() const noexcept { return latency_; }
+  /// Fences append to `journal` from now on, for FlushMethod::kJournal. Without a journal they make
+  /// nothing durable. nullptr: no longer. Call it only while no thread flushes.
+  void set_journal(LineJournal* journal) noexcept;
+  /// Returns when all fences that have returned, of any Persister, are durable. Thread-safety: any
+  /// thread. Fails as LineJournal::wait_durable.
+  Status wait_durable() { return journal_ == nullptr ? Status() : journal_->wait_all_durable(); }
+  /// As LineJournal::check_writable.
+  Status check_writable(std::uint64_t bytes = 0) {
+    return journal_ == nullptr ? Status() : journal_->check_writable(bytes);
+  }
   /// nullptr to stop observing. Call it only while no thread flushes.
   void set_observer(PersistObserver* observer) noexcept;
 
@@ -92,6 +103,7 @@ class Medium {
   std::byte* base_;
   std::atomic<std::uint64_t> bytes_;  // release in grow(), partner bytes()
   PersistObserver* observer_ = nullptr;
+  LineJournal* journal_ = nullptr;
 
   mutable std::mutex persisters_mutex_;  // protects the two below; held alone
   std::vector<const Persister*> persisters_;

@@ -14,7 +14,7 @@ namespace flugs::pmem {
 enum class MediumKind : std::uint8_t {
   kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
   kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
-  kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
+  kFile,      ///< any other file system: a journal of lines; survives power loss
   kMemory,    ///< a plain buffer: survives nothing; for databases in memory, and for tests
   kPrivate,   ///< a private view of a file, which stays as it is: for reading only
 };
@@ -22,7 +22,7 @@ enum class MediumKind : std::uint8_t {
 /// What makes stores durable.
 enum class FlushMethod : std::uint8_t {
   kInstructions,  ///< CLWB or the like, then SFENCE
-  kMsync,         ///< one msync at each fence
+  kJournal,       ///< images of the lines, in a journal beside the pool
   kNone,
 };
 
@@ -72,14 +72,14 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
      .syncs_new_space = false,
      .gathers_huge_pages = true,
      .is_charged_for_reads = true},
-    // A page of a file that was made writable must be written back: its pages are only read in.
+    // Stores stay in this process; the journal's checkpoints write them to the file.
     {.kind = MediumKind::kFile,
      .name = "file",
-     .guarantee = "A commit that returned survives power loss, by way of msync.",
-     .flush = FlushMethod::kMsync,
+     .guarantee = "A commit that returned survives power loss, by way of a journal.",
+     .flush = FlushMethod::kJournal,
      .warming = Warming::kQuarterOfMemory,
-     .map_flags = MAP_SHARED,
-     .populate_advice = MADV_POPULATE_READ,
+     .map_flags = MAP_PRIVATE | MAP_NORESERVE,
+     .populate_advice = MADV_POPULATE_WRITE,
      .writes_new_space = false,
      .syncs_new_space = true,
      .gathers_huge_pages = false,

@@ -1,10 +1,7 @@
 #include "pmem/medium/persist.h"
 
 #include <cpuid.h>
-#include <sys/mman.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +14,9 @@
 namespace flugs::pmem {
 
 namespace {
+
+/// 256 KB: a larger flush is appended in parts.
+constexpr std::uint64_t kNotedLinesMax = 4096;
 
 FlushInstruction detect_flush_instruction() noexcept {
   if (const char* wanted = std::getenv("FLUGS_FLUSH")) {
@@ -91,13 +91,9 @@ void Persister::flush_indirect(const void* address, std::size_t bytes, Label lab
       write_back(line_of(address), reinterpret_cast<std::uintptr_t>(address) + bytes,
                  route_.instruction);
       break;
-    case FlushMethod::kMsync: {
-      const auto begin = reinterpret_cast<std::uintptr_t>(address);
-      const bool is_first = file_span_end_ == 0;
-      file_span_begin_ = is_first ? begin : std::min(file_span_begin_, begin);
-      file_span_end_ = std::max(file_span_end_, begin + bytes);
+    case FlushMethod::kJournal:
+      note_lines(address, bytes);
       break;
-    }
     case FlushMethod::kNone:
       break;
   }
@@ -111,8 +107,8 @@ void Persister::fence_indirect(Label label) noexcept {
     case FlushMethod::kInstructions:
       drain();
       break;
-    case FlushMethod::kMsync:
-      sync_file_span();
+    case FlushMethod::kJournal:
+      append_noted_lines();
       break;
     case FlushMethod::kNone:
       break;
@@ -122,26 +118,40 @@ void Persister::fence_indirect(Label label) noexcept {
   if (write_ns != 0) spin_ns(write_ns + (unfenced_lines_ - 1) * write_ns / latency.lines_in_flight);
 }
 
-/// One msync from the first to the last flushed page. Each msync costs a device flush of some 100
-/// us, whatever it covers, so one over all is cheaper than one per range. It may write other
-/// threads' dirty pages, which is harmless: any line may reach the medium at any time.
-///
-/// When msync fails, the kernel has marked the pages clean and forgotten the lost writes, and a
-/// second msync would succeed without writing them (PostgreSQL's lesson of 2018). It is then
-/// unknown what is durable, so the process ends; recovery handles that like any crash.
-void Persister::sync_file_span() noexcept {
-  const std::uintptr_t begin = file_span_begin_ & ~(kPageBytes - 1);
-  FLUGS_CHECK(file_span_begin_ < file_span_end_);
-  const std::size_t bytes = file_span_end_ - begin;
-  if (::msync(reinterpret_cast<void*>(begin), bytes, MS_SYNC) != 0) {
-    std::fprintf(stderr,
-                 "flugs: msync of %zu bytes failed: %s; the process ends, because it cannot know "
-                 "which data is durable\n",
-                 bytes, std::strerror(errno));
-    std::abort();
+/// Neighbours are joined. Many lines are appended at once, without waiting for the fence: any line
+/// may reach the medium at any time.
+void Persister::note_lines(const void* address, std::size_t bytes) noexcept {
+  if (medium_.journal_ == nullptr) return;
+  std::uintptr_t first = line_of(address);
+  const std::uintptr_t end =
+      line_of(reinterpret_cast<const std::byte*>(address) + bytes + (kLineBytes - 1));
+  if (!noted_.empty()) {
+    LineRun& last = noted_.back();
+    const auto last_begin = reinterpret_cast<std::uintptr_t>(last.begin);
+    const std::uintptr_t last_end = last_begin + last.lines * kLineBytes;
+    if (first >= last_begin && end <= last_end) return;
+    if (first >= last_begin && first <= last_end) {
+      noted_lines_ += (end - last_end) / kLineBytes;
+      last.lines = (end - last_begin) / kLineBytes;
+      first = end;
+    }
   }
-  file_span_begin_ = 0;
-  file_span_end_ = 0;
+  if (first != end) {
+    noted_.push_back({reinterpret_cast<const std::byte*>(first), (end - first) / kLineBytes});
+    noted_lines_ += noted_.back().lines;
+  }
+  if (noted_lines_ > kNotedLinesMax) append_noted_lines();
+}
+
+void Persister::append_noted_lines() noexcept {
+  if (noted_.empty()) return;
+  appended_ = medium_.journal_->append(noted_);
+  noted_.clear();
+  noted_lines_ = 0;
+}
+
+Status Persister::wait_for_journal() {
+  return medium_.journal_ == nullptr ? Status() : medium_.journal_->wait_durable(appended_);
 }
 
 }  // namespace flugs::pmem

@@ -4,6 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "flugs/status.h"
+#include "pmem/medium/line_journal.h"
 
 namespace flugs::pmem {
 
@@ -45,12 +49,17 @@ std::string_view to_string(FlushInstruction instruction) noexcept;
 
 /// How the Persisters of one medium work; the Medium keeps it up to date.
 struct FlushRoute {
-  bool is_direct = false;  ///< instructions and counters only: no observer, latency or msync
+  bool is_direct = false;  ///< instructions and counters only: no observer, latency or journal
   FlushInstruction instruction = FlushInstruction::kClflush;
 };
 
 /// The one flush primitive: every store that must reach the medium goes through an object of this
-/// class. One owner thread at a time. A fence makes only the flushes of its own Persister certain.
+/// class. One owner thread at a time. A fence concerns only the flushes of its own Persister.
+///
+/// A fence orders: after a power cut, whatever any thread made durable after it is there only if
+/// the flushes before it are. On media with flush instructions they are durable when it returns; on
+/// a medium with a journal, `wait_durable` waits for that. A protocol needs the order; a promise to
+/// the user needs the wait.
 ///
 /// A locked instruction right after a flush waits for the write-back (160 ns): flush last.
 ///
@@ -79,8 +88,8 @@ class Persister {
     }
   }
 
-  /// On return everything flushed through this object before is durable. A fence with nothing
-  /// flushed before it costs nothing and is not counted.
+  /// Orders everything flushed through this object before it. A fence with nothing flushed before
+  /// it costs nothing and is not counted.
   void fence(Label label) noexcept {
     if (unfenced_lines_ == 0) return;
     add(counters_.fences, 1);
@@ -90,6 +99,12 @@ class Persister {
       fence_indirect(label);
     }
     unfenced_lines_ = 0;
+  }
+
+  /// Everything before the last fence of this object is durable when this returns ok. Waits, and
+  /// may fail, only on a medium with a journal: as LineJournal::wait_durable.
+  Status wait_durable() {
+    return __builtin_expect(route_.is_direct, 1) ? Status() : wait_for_journal();
   }
 
   /// flush and fence.
@@ -141,16 +156,19 @@ class Persister {
 
   void flush_indirect(const void* address, std::size_t bytes, Label label) noexcept;
   void fence_indirect(Label label) noexcept;
-  void sync_file_span() noexcept;
+  void note_lines(const void* address, std::size_t bytes) noexcept;
+  void append_noted_lines() noexcept;
+  Status wait_for_journal();
 
   // Owned and written by one thread, read by any: relaxed atomics, via std::atomic_ref.
   alignas(64) PersistCounters counters_;
   std::uint64_t unfenced_lines_ = 0;
   const FlushRoute& route_;
   Medium& medium_;
-  // Medium kFile: the addresses that the next fence must msync; empty when both are 0.
-  std::uintptr_t file_span_begin_ = 0;
-  std::uintptr_t file_span_end_ = 0;
+  // With a journal: the lines that the next fence must append, and the place behind the last.
+  std::vector<LineRun> noted_;
+  std::uint64_t noted_lines_ = 0;
+  JournalPlace appended_ = 0;
 };
 
 }  // namespace flugs::pmem

@@ -41,6 +41,11 @@ struct PoolOptions {
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   /// Whether free space may go back to the file system.
   bool gives_back = true;
+  /// On a disk: size of the journal beside the pool, at its creation; 0: a sixteenth of the pool's
+  /// size, from 4 MB to 64 MB. An existing journal that is needed keeps its size.
+  std::uint64_t journal_bytes = 0;
+  /// On a disk: checkpoints aim at a replay of at most so many nanoseconds after a crash.
+  std::uint64_t replay_ns = 20'000'000;
   Latency latency;
   /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
   /// be removed with Medium::set_observer.

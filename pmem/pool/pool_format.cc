@@ -17,16 +17,6 @@ namespace {
 constexpr std::uint32_t kExtentUnitBytesMin = 64;
 constexpr std::uint32_t kExtentUnitBytesMax = 65536;
 
-std::uint64_t random_uuid() noexcept {
-  std::uint64_t uuid = 0;
-  while (uuid == 0) {
-    if (::getrandom(&uuid, sizeof uuid, 0) == static_cast<ssize_t>(sizeof uuid)) continue;
-    // No entropy source: the clock still distinguishes the pools of one machine.
-    uuid = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  }
-  return uuid;
-}
-
 Status corrupt(const std::string& where, const std::string& what) {
   return Status(StatusCode::kCorrupt, fmt::format("{}: {}", where, what));
 }
@@ -37,6 +27,15 @@ bool is_extent_unit(std::uint64_t unit) noexcept {
 
 bool is_whole(const PoolHeader& header) noexcept {
   return header.magic == kPoolMagic && header.checksum == checksum_of(header);
+}
+
+const PoolHeader* newest_whole(const std::array<PoolHeader, 2>& copies) noexcept {
+  const PoolHeader* best = nullptr;
+  for (const PoolHeader& copy : copies) {
+    if (!is_whole(copy)) continue;
+    if (best == nullptr || copy.generation > best->generation) best = &copy;
+  }
+  return best;
 }
 
 Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std::string& where) {
@@ -66,6 +65,9 @@ Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std
   if (((header.incompat_features & kHolesFeature) != 0) != (header.hole_bytes != 0))
     return corrupt(where, fmt::format("header: {} bytes of holes, but features {:#x}",
                                       header.hole_bytes, header.incompat_features));
+  if (((header.incompat_features & kJournalFeature) != 0) != (header.journal_id != 0))
+    return corrupt(where, fmt::format("header: journal {:016x}, but features {:#x}",
+                                      header.journal_id, header.incompat_features));
   if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
     return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
                                       kArenaCountMax));
@@ -95,6 +97,7 @@ void replace_headers(PoolRoot& root, PoolHeader next, Persister& persister, Labe
     copy.max_bytes = next.max_bytes;
     copy.created_bytes = next.created_bytes;
     copy.hole_bytes = next.hole_bytes;
+    copy.journal_id = next.journal_id;
     copy.checksum = next.checksum;
   };
   store(root.headers[1]);
@@ -104,6 +107,16 @@ void replace_headers(PoolRoot& root, PoolHeader next, Persister& persister, Labe
 }
 
 }  // namespace
+
+std::uint64_t random_id() noexcept {
+  std::uint64_t id = 0;
+  while (id == 0) {
+    if (::getrandom(&id, sizeof id, 0) == static_cast<ssize_t>(sizeof id)) continue;
+    // No entropy source: the clock still distinguishes the pools of one machine.
+    id = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  }
+  return id;
+}
 
 std::uint64_t checksum_of(const PoolHeader& header) noexcept {
   return XXH3_64bits(&header, offsetof(PoolHeader, checksum));
@@ -125,7 +138,7 @@ void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t 
   header.format_version = kFormatVersion;
   header.header_bytes = sizeof(PoolHeader);
   header.generation = 1;
-  header.uuid = random_uuid();
+  header.uuid = random_id();
   header.max_bytes = max_bytes;
   header.segment_bytes = options.segment_bytes;
   header.extent_unit_bytes = options.extent_unit_bytes;
@@ -174,13 +187,31 @@ void persist_hole_bytes(PoolRoot& root, std::uint64_t bytes, Persister& persiste
   replace_headers(root, header, persister, "hole-count/1", "hole-count/2");
 }
 
+// Protocol journal-id. While the pool is opened or closed, by one thread.
+//   step  store                        made durable by   power cut just after it: recovery
+//   1     header 1: journal_id, the    persist           finds it whole, or torn, and header 0
+//         next generation                                counts
+//   2     header 0, the same           persist           finds it whole, or torn and repairs it
+// Must hold:  1 before 2, else both copies could be torn.
+//             The file has the id before a page of it is written that needs the journal, and all
+//             pages before the id is 0 again (ObjectPool::name_journal, end_journal).
+void set_journal_id(PoolRoot& root, std::uint64_t id, Persister& persister) noexcept {
+  PoolHeader header = root.headers[0];
+  if (header.journal_id == id) return;
+  header.journal_id = id;
+  header.incompat_features &= ~kJournalFeature;
+  if (id != 0) header.incompat_features |= kJournalFeature;
+  replace_headers(root, header, persister, "journal-id/1", "journal-id/2");
+}
+
+NeededJournal needed_journal(const std::array<PoolHeader, 2>& copies) noexcept {
+  const PoolHeader* const best = newest_whole(copies);
+  return best == nullptr ? NeededJournal() : NeededJournal{best->journal_id, best->uuid};
+}
+
 Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
                                  const std::string& where) {
-  const PoolHeader* best = nullptr;
-  for (const PoolHeader& copy : copies) {
-    if (!is_whole(copy)) continue;
-    if (best == nullptr || copy.generation > best->generation) best = &copy;
-  }
+  const PoolHeader* const best = newest_whole(copies);
   if (best == nullptr) {
     return corrupt(where,
                    fmt::format("no intact header: checksums expected {:016x} and {:016x}, found "

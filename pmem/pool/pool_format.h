@@ -18,9 +18,11 @@ inline constexpr std::array<char, 8> kPoolMagic = {'f', 'l', 'u', 'g', 's', 'P',
 inline constexpr std::uint32_t kFormatVersion = 9;
 /// Feature bits that this version knows. An unknown compatible bit is ignored; with an unknown
 /// incompatible bit the pool must not be opened.
-inline constexpr std::uint64_t kGrownFeature = 1;  ///< PoolHeader::created_bytes is in use
-inline constexpr std::uint64_t kHolesFeature = 2;  ///< PoolHeader::hole_bytes is not 0
-inline constexpr std::uint64_t kKnownIncompatFeatures = kGrownFeature | kHolesFeature;
+inline constexpr std::uint64_t kGrownFeature = 1;    ///< PoolHeader::created_bytes is in use
+inline constexpr std::uint64_t kHolesFeature = 2;    ///< PoolHeader::hole_bytes is not 0
+inline constexpr std::uint64_t kJournalFeature = 4;  ///< PoolHeader::journal_id is not 0
+inline constexpr std::uint64_t kKnownIncompatFeatures =
+    kGrownFeature | kHolesFeature | kJournalFeature;
 /// Arenas of the largest pool, 16 TB: libpmemobj's largest object is a little below 16 GB.
 inline constexpr std::uint32_t kArenaCountMax = 1026;
 inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
@@ -56,7 +58,8 @@ struct PoolHeader {
   std::uint64_t arenas_checksum;           ///< XXH3, 64 bits, of offset and bytes of each arena
   std::uint64_t created_bytes;             ///< of a grown pool: max_bytes at its creation; else 0
   std::uint64_t hole_bytes;                ///< at most so much of the arenas' space is holes
-  std::array<std::uint64_t, 19> reserved;  ///< 0
+  std::uint64_t journal_id;                ///< of the journal that the file needs; 0: none
+  std::array<std::uint64_t, 18> reserved;  ///< 0
   std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(PoolHeader) == 256);
@@ -114,6 +117,15 @@ inline SpaceShape shape_of(const PoolHeader& header, const ArenaRecord& last) no
 
 /// Protocol hole-count: the header says `bytes` when this returns, durably.
 void persist_hole_bytes(PoolRoot& root, std::uint64_t bytes, Persister& persister) noexcept;
+/// Protocol journal-id: the header names this journal when this returns.
+void set_journal_id(PoolRoot& root, std::uint64_t id, Persister& persister) noexcept;
+/// The journal that a file with these copies of the header needs; id 0: none, or no copy is whole.
+struct NeededJournal {
+  std::uint64_t id = 0;
+  std::uint64_t pool_uuid = 0;
+};
+NeededJournal needed_journal(const std::array<PoolHeader, 2>& copies) noexcept;
+std::uint64_t random_id() noexcept;  ///< not 0
 /// Protocol pool-grow from step 2 on: the pool has `max_bytes` when this returns, durably.
 void grow_headers(PoolRoot& root, std::uint64_t max_bytes, Persister& persister) noexcept;
 

@@ -87,6 +87,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
                   "the size of an extent is 0 bytes, must be 1 or more");
   if (bytes > medium_.bytes()) return out_of_space(bytes, purpose, Status());
   const std::uint64_t wanted = round_up(bytes, unit_bytes_);
+  if (Status s = medium_.check_writable(wanted); !s.ok()) return s;
   for (;;) {
     std::optional<Extent> extent;
     std::uint64_t dirty_bytes = 0;

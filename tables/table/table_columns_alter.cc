@@ -57,6 +57,7 @@ Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
   Result<TableSchema> completed = complete_schema(std::move(next.schema));
   if (!completed.ok()) return std::move(completed).status();
   next.schema = *std::move(completed);
+  if (Status s = data_.pool.medium().check_writable(); !s.ok()) return s;
   pmem::Persister persister(data_.pool.medium());
   const Result<pmem::Extent> block =
       write_schema_block(data_.pool, data_.layout.table_id, next, persister);
@@ -65,6 +66,7 @@ Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
   const pmem::Extent before = schema_block_of(data_.pool, data_.layout);
   std::atomic_ref(data_.layout.schema_block).store(block->offset, std::memory_order_relaxed);
   persister.persist(&data_.layout.schema_block, sizeof data_.layout.schema_block, "alter_table/2");
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
   if (before.bytes != 0) data_.pool.allocator().release(before);
   take_over();
   changed_ = std::exchange(next.changed_columns, {});

@@ -80,6 +80,7 @@ Status AutoIncrement::skip(std::int64_t last, pmem::Persister& persister) {
   // A slot may have stored a higher value that is not durable yet.
   store_last_taken(std::max(last, static_cast<std::int64_t>(last_taken_)), persister);
   persister.fence("auto_increment/1");
+  if (Status s = persister.wait_durable(); !s.ok()) return s;
   if (last > skipped_.load(std::memory_order_relaxed))
     skipped_.store(last, std::memory_order_release);
   return {};

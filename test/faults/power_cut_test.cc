@@ -1,7 +1,7 @@
-// Power cuts while a pool is on an ordinary file. Device model: a page that msync covered is on the
-// medium; every other written page may be there or not, torn at 512 bytes. Each image that a cut
-// could leave is opened. It must hold all acknowledged steps, and of the step in flight everything
-// or nothing.
+// Power cuts while a pool is on an ordinary file. Device model: what the pool's file and its
+// journal had at their last sync is on the medium; every sector written since may be there or not.
+// Each image that a cut could leave is opened. It must hold all acknowledged steps, and of the step
+// in flight everything or nothing.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,35 +34,37 @@ OpenOptions device_options(const std::string& path) {
   options.segment_bytes = std::uint64_t{1} << 20;
   options.slots_max = 2;
   options.tuning.hint_interval = std::chrono::milliseconds(0);  // one thread: each step is judged
+  options.tuning.journal_bytes = 64 << 10;                      // many laps
+  options.tuning.restart_budget = std::chrono::microseconds(100);  // many checkpoints
   return options;
 }
 
-/// The file's contents in the page cache, and those that are certainly on the medium.
-class Device {
+/// A file's contents in the page cache, and those that are certainly on the medium.
+class DeviceFile {
  public:
-  explicit Device(const std::string& path) : durable_(kDeviceBytes) {
+  explicit DeviceFile(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY);
     REQUIRE(file >= 0);
-    void* mapped = ::mmap(nullptr, kDeviceBytes, PROT_READ, MAP_SHARED, file, 0);
+    bytes_ = static_cast<std::uint64_t>(::lseek(file, 0, SEEK_END));
+    void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
     ::close(file);
     REQUIRE(mapped != MAP_FAILED);
     cached_ = static_cast<const std::byte*>(mapped);
-    std::memcpy(durable_.data(), cached_, kDeviceBytes);
+    durable_.assign(cached_, cached_ + bytes_);
   }
-  ~Device() { ::munmap(const_cast<std::byte*>(cached_), kDeviceBytes); }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
+  ~DeviceFile() { ::munmap(const_cast<std::byte*>(cached_), bytes_); }
+  DeviceFile(const DeviceFile&) = delete;
+  DeviceFile& operator=(const DeviceFile&) = delete;
 
   void synced(std::uint64_t offset, std::uint64_t bytes) {
-    const std::uint64_t begin = offset / kPageBytes * kPageBytes;
-    const std::uint64_t end = (offset + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-    std::memcpy(durable_.data() + begin, cached_ + begin, end - begin);
+    const std::uint64_t end = bytes == 0 ? bytes_ : offset + bytes;
+    std::memcpy(durable_.data() + offset, cached_ + offset, end - offset);
   }
 
   /// Offsets of the sectors that may or may not have reached the medium.
   std::vector<std::uint64_t> uncertain() const {
     std::vector<std::uint64_t> sectors;
-    for (std::uint64_t page = 0; page < kDeviceBytes; page += kPageBytes) {
+    for (std::uint64_t page = 0; page < bytes_; page += kPageBytes) {
       if (std::memcmp(durable_.data() + page, cached_ + page, kPageBytes) == 0) continue;
       for (std::uint64_t at = page; at < page + kPageBytes; at += kSectorBytes)
         if (std::memcmp(durable_.data() + at, cached_ + at, kSectorBytes) != 0)
@@ -74,7 +77,7 @@ class Device {
   void write_image(const std::string& path, const std::vector<std::uint64_t>& arrived) const {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     REQUIRE(file >= 0);
-    REQUIRE(::write(file, durable_.data(), kDeviceBytes) == static_cast<ssize_t>(kDeviceBytes));
+    REQUIRE(::write(file, durable_.data(), bytes_) == static_cast<ssize_t>(bytes_));
     for (const std::uint64_t at : arrived)
       REQUIRE(::pwrite(file, cached_ + at, kSectorBytes, static_cast<off_t>(at)) ==
               static_cast<ssize_t>(kSectorBytes));
@@ -83,7 +86,16 @@ class Device {
 
  private:
   const std::byte* cached_;
+  std::uint64_t bytes_ = 0;
   std::vector<std::byte> durable_;
+};
+
+struct Device {
+  explicit Device(const std::string& path) : pool(path), journal(path + ".journal") {}
+  DeviceFile& file(const FileEvent& event) { return event.is_journal ? journal : pool; }
+
+  DeviceFile pool;
+  DeviceFile journal;
 };
 
 class PowerCut {
@@ -99,28 +111,37 @@ class PowerCut {
   }
   /// Checks images of a cut at this moment.
   void cut(const char* when) {
-    const std::vector<std::uint64_t> sectors = device_.uncertain();
-    check(when, {});
-    if (sectors.empty()) return;
-    check(when, sectors);
-    for (std::uint32_t i = 0; i < images_per_point_; ++i) {
-      // Mostly arrived, mostly not, or anything.
-      const std::uint32_t share = 1 + random_.below(16);
-      std::vector<std::uint64_t> arrived;
-      for (const std::uint64_t at : sectors)
-        if (random_.below(17) < share) arrived.push_back(at);
-      check(when, arrived);
-    }
+    const std::vector<std::uint64_t> pool = device_.pool.uncertain();
+    const std::vector<std::uint64_t> journal = device_.journal.uncertain();
+    check(when, {}, {});
+    if (pool.empty() && journal.empty()) return;
+    check(when, pool, journal);
+    for (std::uint32_t i = 0; i < images_per_point_; ++i)
+      check(when, some_of(pool), some_of(journal));
   }
   std::uint64_t images() const { return images_; }
 
  private:
-  void check(const char* when, const std::vector<std::uint64_t>& arrived) {
+  /// Mostly arrived, mostly not, or anything.
+  std::vector<std::uint64_t> some_of(const std::vector<std::uint64_t>& sectors) {
+    const std::uint32_t share = 1 + random_.below(16);
+    std::vector<std::uint64_t> arrived;
+    for (const std::uint64_t at : sectors)
+      if (random_.below(17) < share) arrived.push_back(at);
+    return arrived;
+  }
+
+  void check(const char* when, const std::vector<std::uint64_t>& pool,
+             const std::vector<std::uint64_t>& journal) {
     ++images_;
-    device_.write_image(image_.string(), arrived);
-    Result<Database> opened = Database::open(device_options(image_.string()));
-    INFO("step " << steps_ << ", " << when << ", image " << images_ << ", " << arrived.size()
-                 << " sectors arrived: " << opened.status().to_string());
+    // Memory is faster; some images go on with a journal of their own.
+    const TemporaryPath& image = images_ % 64 == 0 ? image_on_disk_ : image_;
+    device_.pool.write_image(image.string(), pool);
+    device_.journal.write_image(image.journal(), journal);
+    Result<Database> opened = Database::open(device_options(image.string()));
+    INFO("step " << steps_ << ", " << when << ", image " << images_ << ", " << pool.size()
+                 << " sectors of the pool arrived, " << journal.size()
+                 << " of the journal: " << opened.status().to_string());
     REQUIRE(opened.ok());
     must(opened->check());
     Status difference = model_.compare(*opened);
@@ -137,6 +158,7 @@ class PowerCut {
   bench::RandomModel model_;
   bench::Random random_{kSeed};
   TemporaryPath image_;
+  TemporaryPath image_on_disk_{"/var/tmp"};
   std::uint64_t steps_ = 0;
   std::uint64_t images_ = 0;
   bool in_flight_ = false;
@@ -144,16 +166,17 @@ class PowerCut {
 
 /// From the working process to the judging one; the sender waits for an answer.
 struct Message {
-  enum class Kind : std::uint8_t { kReady, kBegun, kAcknowledged, kBeforeSync, kSynced };
+  enum class Kind : std::uint8_t { kReady, kBegun, kAcknowledged, kFile };
   Kind kind;
-  std::uint64_t offset;
-  std::uint64_t bytes;
+  FileEvent event = {};
 };
 
 /// Works on the pool at `path` and never returns. Another process judges the images, because a pool
 /// must not be open twice in one process.
 [[noreturn]] void work(const std::string& path, std::uint64_t steps, int messages, int answers) {
+  std::mutex mutex;  // checkpoints have a thread of their own
   const auto tell = [&](const Message& message) {
+    const std::lock_guard lock(mutex);
     char answer = 0;
     if (::write(messages, &message, sizeof message) != sizeof message ||
         ::read(answers, &answer, 1) != 1)
@@ -164,17 +187,15 @@ struct Message {
     if (!database.ok() || database->statistics().medium != "file") ::_exit(2);
     if (!bench::create_random_tables(*database, kSeed).ok()) ::_exit(3);
   }
-  tell({Message::Kind::kReady, 0, 0});
-  observe_msync(kDeviceBytes, [&](std::uint64_t offset, std::uint64_t bytes, bool done) {
-    tell({done ? Message::Kind::kSynced : Message::Kind::kBeforeSync, offset, bytes});
-  });
+  tell({Message::Kind::kReady});
+  observe_files(path, [&](const FileEvent& event) { tell({Message::Kind::kFile, event}); });
   Result<Database> database = Database::open(device_options(path));
   if (!database.ok()) ::_exit(4);
   bench::RandomUser user(*database, kSeed, 0);
   for (std::uint64_t step = 0; step < steps; ++step) {
-    tell({Message::Kind::kBegun, 0, 0});
+    tell({Message::Kind::kBegun});
     if (!user.execute(step).ok()) ::_exit(5);
-    tell({Message::Kind::kAcknowledged, 0, 0});
+    tell({Message::Kind::kAcknowledged});
   }
   ::_exit(0);
 }
@@ -211,11 +232,11 @@ TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
       case Message::Kind::kAcknowledged:
         power->acknowledged();
         break;
-      case Message::Kind::kBeforeSync:
-        power->cut("before msync");
-        break;
-      case Message::Kind::kSynced:
-        device->synced(message.offset, message.bytes);
+      case Message::Kind::kFile:
+        if (message.event.kind == FileEvent::Kind::kSynced)
+          device->file(message.event).synced(message.event.offset, message.event.bytes);
+        else
+          power->cut(message.event.is_journal ? "journal" : "checkpoint");
         break;
     }
     REQUIRE(::write(answers[1], "", 1) == 1);
@@ -229,6 +250,7 @@ TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
     return;
   }
   CHECK(status == 0);
+  std::printf("%llu images\n", static_cast<unsigned long long>(power->images()));
   CHECK(power->images() > 300);
 }
 

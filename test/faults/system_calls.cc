@@ -3,12 +3,16 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace flugs::test {
@@ -27,10 +31,29 @@ Plan plan;
 std::atomic<bool> clocks_go_back{false};
 std::atomic<std::int64_t> clock_reads{0};
 
-MsyncObserver msync_observer;
-std::uint64_t observed_bytes_min = 0;
-std::array<std::uintptr_t, 64> observed_bases{};  // of the mappings of that size, a ring
-std::size_t observed_mappings = 0;
+FileObserver file_observer;
+std::string observed_pool;
+std::string observed_journal;
+std::mutex observer_mutex;
+
+enum class Observed : std::uint8_t { kNothing, kPool, kJournal };
+
+Observed observed(int fd) {
+  if (!file_observer) return Observed::kNothing;
+  std::array<char, 512> path{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t bytes = ::readlink(link.c_str(), path.data(), path.size() - 1);
+  if (bytes <= 0) return Observed::kNothing;
+  const std::string_view name(path.data(), static_cast<std::size_t>(bytes));
+  if (name == observed_pool) return Observed::kPool;
+  return name == observed_journal ? Observed::kJournal : Observed::kNothing;
+}
+
+void tell(FileEvent::Kind kind, Observed file, std::uint64_t offset, std::uint64_t bytes) {
+  if (file == Observed::kNothing) return;
+  const std::lock_guard lock(observer_mutex);
+  file_observer({kind, file == Observed::kJournal, offset, bytes});
+}
 
 bool fails(SystemCall call) {
   if (!plan.armed.load(std::memory_order_acquire) || plan.call != call) return false;
@@ -60,31 +83,18 @@ void fail_system_call(SystemCall call, std::uint64_t n, int error, std::uint64_t
 }
 void let_system_calls_work() { plan.armed.store(false, std::memory_order_release); }
 std::uint64_t failed_system_calls() { return plan.failed; }
-void observe_msync(std::uint64_t bytes_min, MsyncObserver observer) {
-  observed_bytes_min = bytes_min;
-  observed_bases = {};
-  observed_mappings = 0;
-  msync_observer = std::move(observer);
+void observe_files(const std::string& pool_path, FileObserver observer) {
+  observed_pool = pool_path;
+  observed_journal = pool_path + ".journal";
+  file_observer = std::move(observer);
 }
-int sync_observed(int (*real)(void*, size_t, int), void* address, size_t bytes, int flags) {
-  if (!msync_observer) return real(address, bytes, flags);
-  // The offset in the mapping that begins closest below the address.
-  std::uint64_t offset = ~std::uint64_t{0};
-  for (const std::uintptr_t base : observed_bases)
-    if (base != 0) offset = std::min(offset, reinterpret_cast<std::uintptr_t>(address) - base);
-  msync_observer(offset, bytes, false);
-  const int result = real(address, bytes, flags);
-  msync_observer(offset, bytes, true);
+/// A call that makes a whole file durable.
+int sync_file(int fd, int (*real)(int)) {
+  const Observed file = observed(fd);
+  tell(FileEvent::Kind::kBeforeSync, file, 0, 0);
+  const int result = real(fd);
+  if (result == 0) tell(FileEvent::Kind::kSynced, file, 0, 0);
   return result;
-}
-void note_mapping(void* address, size_t bytes) {
-  if (observed_bytes_min == 0 || bytes < observed_bytes_min) return;
-  observed_bases[observed_mappings++ % observed_bases.size()] =
-      reinterpret_cast<std::uintptr_t>(address);
-}
-void forget_mapping(void* address) {
-  std::replace(observed_bases.begin(), observed_bases.end(),
-               reinterpret_cast<std::uintptr_t>(address), std::uintptr_t{0});
 }
 void turn_clocks_back(bool on) { clocks_go_back = on; }
 
@@ -92,6 +102,7 @@ void turn_clocks_back(bool on) { clocks_go_back = on; }
 
 // The names of the C library, twice where it has two names for one function.
 using flugs::test::fails;
+using flugs::test::FileEvent;
 using flugs::test::original;
 using flugs::test::SystemCall;
 
@@ -111,27 +122,38 @@ int ftruncate(int fd, off_t bytes) noexcept {
 }
 int fsync(int fd) {
   static auto* const real = original<int(int)>("fsync");
-  return fails(SystemCall::kSync) ? -1 : real(fd);
+  return fails(SystemCall::kSync) ? -1 : flugs::test::sync_file(fd, real);
 }
 int fdatasync(int fd) {
   static auto* const real = original<int(int)>("fdatasync");
-  return fails(SystemCall::kSync) ? -1 : real(fd);
+  return fails(SystemCall::kSync) ? -1 : flugs::test::sync_file(fd, real);
 }
-int msync(void* address, size_t bytes, int flags) {
-  static auto* const real = original<int(void*, size_t, int)>("msync");
-  return fails(SystemCall::kMsync) ? -1 : flugs::test::sync_observed(real, address, bytes, flags);
+ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
+  static auto* const real = original<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  if (fails(SystemCall::kWrite)) return -1;
+  const ssize_t written = real(fd, data, bytes, offset);
+  if (written > 0)
+    flugs::test::tell(FileEvent::Kind::kWritten, flugs::test::observed(fd),
+                      static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(written));
+  return written;
+}
+ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t offset, int flags) {
+  static auto* const real =
+      original<ssize_t(int, const struct iovec*, int, off_t, int)>("pwritev2");
+  if (fails(SystemCall::kWrite)) return -1;
+  const ssize_t written = real(fd, parts, count, offset, flags);
+  if (written <= 0) return written;
+  const auto file = flugs::test::observed(fd);
+  const auto begin = static_cast<std::uint64_t>(offset);
+  const auto bytes = static_cast<std::uint64_t>(written);
+  flugs::test::tell(FileEvent::Kind::kWritten, file, begin, bytes);
+  if ((flags & RWF_DSYNC) != 0) flugs::test::tell(FileEvent::Kind::kSynced, file, begin, bytes);
+  return written;
 }
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   static auto* const real = original<void*(void*, size_t, int, int, int, off_t)>("mmap");
   if (fd >= 0 && fails(SystemCall::kMap)) return reinterpret_cast<void*>(-1);
-  void* const mapped = real(address, bytes, protection, flags, fd, offset);
-  if (fd >= 0 && mapped != reinterpret_cast<void*>(-1)) flugs::test::note_mapping(mapped, bytes);
-  return mapped;
-}
-int munmap(void* address, size_t bytes) noexcept {
-  static auto* const real = original<int(void*, size_t)>("munmap");
-  flugs::test::forget_mapping(address);
-  return real(address, bytes);
+  return real(address, bytes, protection, flags, fd, offset);
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {

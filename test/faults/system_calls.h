@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 // Makes system calls of this program fail on command: system_calls.cc stands between the program,
 // including libpmemobj, and the C library.
@@ -13,7 +14,7 @@ enum class SystemCall : std::uint8_t {
   kResize,    ///< ftruncate
   kMap,       ///< mmap of a file
   kSync,      ///< fsync, fdatasync
-  kMsync,     ///< msync
+  kWrite,     ///< pwrite, pwritev2
   kThread,    ///< pthread_create
 };
 inline constexpr int kSystemCalls = 6;
@@ -25,11 +26,21 @@ void let_system_calls_work();
 /// Number of failed calls since.
 std::uint64_t failed_system_calls();
 
-/// Calls `observer` for every msync in file mappings of at least `bytes_min` bytes made from now
-/// on: with false before the call and true after it; offset and bytes are relative to the mapping.
-/// Empty: none.
-using MsyncObserver = std::function<void(std::uint64_t offset, std::uint64_t bytes, bool done)>;
-void observe_msync(std::uint64_t bytes_min, MsyncObserver observer);
+/// What happens to a pool's file, or to its journal.
+struct FileEvent {
+  enum class Kind : std::uint8_t {
+    kWritten,     ///< these bytes are in the file; a power cut may take any of them back
+    kBeforeSync,  ///< all bytes written so far will be durable
+    kSynced,      ///< they are
+  };
+  Kind kind;
+  bool is_journal;
+  std::uint64_t offset;
+  std::uint64_t bytes;  ///< 0: the whole file
+};
+/// Calls `observer` for each of them from now on, with one call at a time. Empty: none.
+using FileObserver = std::function<void(const FileEvent&)>;
+void observe_files(const std::string& pool_path, FileObserver observer);
 
 /// From now on the clocks go backwards, by a second per reading.
 void turn_clocks_back(bool on);

@@ -43,7 +43,9 @@ TEST_CASE("a pool is created when its directory is durable as well", "[pmem][poo
   REQUIRE(pool.status().to_string() == "ok");
   struct stat info{};
   REQUIRE(::stat("/tmp", &info) == 0);
-  CHECK(directories == std::vector<ino_t>{info.st_ino});
+  // On a disk the journal's, too.
+  CHECK(!directories.empty());
+  for (const ino_t directory : directories) CHECK(directory == info.st_ino);
 }
 
 }  // namespace flugs::pmem

@@ -90,13 +90,13 @@ TEST_CASE("the medium is detected, and its guarantee is stated", "[pmem][pool]")
   setenv("PMEM_IS_PMEM_FORCE", "1", 1);  // promotes nothing
   CHECK((*Pool::create(options_for(emulated)))->medium().kind() == MediumKind::kEmulated);
   CHECK((*Pool::create(options_for(file)))->medium().kind() == MediumKind::kFile);
-  CHECK((*Pool::open(options_for(file)))->medium().flush_name() == "msync");
+  CHECK((*Pool::open(options_for(file)))->medium().flush_name() == "journal");
   CHECK((*Pool::open(options_for(file)))->medium().kind() == MediumKind::kFile);
   unsetenv("PMEM_IS_PMEM_FORCE");
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().kind() == MediumKind::kMemory);
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().flush_name() == "none");
   CHECK(facts_of(MediumKind::kEmulated).name == "emulated");
-  CHECK(facts_of(MediumKind::kFile).guarantee.find("msync") != std::string_view::npos);
+  CHECK(facts_of(MediumKind::kFile).guarantee.find("journal") != std::string_view::npos);
 }
 
 TEST_CASE("a pool in memory of 128 KB is created and opened in place", "[pmem][pool]") {

@@ -9,21 +9,27 @@
 
 namespace flugs::test {
 
-/// An unused path in `directory`; its file is removed at the end.
+/// An unused path in `directory`; its file and its journal are removed at the end.
 class TemporaryPath {
  public:
   explicit TemporaryPath(const std::string& directory = "/dev/shm")
       : path_(directory + "/flugs-test-" + std::to_string(::getpid()) + "-" +
               std::to_string(next_number())) {
-    ::unlink(path_.c_str());
+    remove();
   }
   TemporaryPath(const TemporaryPath&) = delete;
   TemporaryPath& operator=(const TemporaryPath&) = delete;
-  ~TemporaryPath() { ::unlink(path_.c_str()); }
+  ~TemporaryPath() { remove(); }
 
   const std::string& string() const noexcept { return path_; }
+  /// Of the journal of a pool at this path.
+  std::string journal() const { return path_ + ".journal"; }
 
  private:
+  void remove() const noexcept {
+    ::unlink(path_.c_str());
+    ::unlink(journal().c_str());
+  }
   static unsigned next_number() noexcept {
     static std::atomic<unsigned> number{0};
     return number.fetch_add(1);

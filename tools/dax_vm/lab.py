@@ -35,7 +35,7 @@ VARIANTS = (
     Variant("clwb", "max", "nvdimm", "dax", "clwb"),
     Variant("clflushopt", "max,clwb=off", "nvdimm", "dax", "clflushopt"),
     Variant("clflush", "max,clwb=off,clflushopt=off", "nvdimm", "dax", "clflush"),
-    Variant("virtio-pmem", "max", "virtio-pmem", "file", "msync"),
+    Variant("virtio-pmem", "max", "virtio-pmem", "file", "journal"),
 )
 
 

@@ -36,6 +36,7 @@ sigset_t ending_signals() {
 void remove_all(const std::string& path) {
   std::error_code error;  // what is gone already is as good
   std::filesystem::remove_all(path, error);
+  std::filesystem::remove(path + ".journal", error);  // of a pool on a disk
 }
 
 [[noreturn]] void end_by(int signal) {

@@ -1,0 +1,293 @@
+#include "pmem/journal/journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "pmem/journal/record_images.h"
+#include "pmem/medium/persist.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint64_t kRingSegments = 2;
+constexpr std::uint64_t kPartRunsMax = 4096;
+/// What replay costs, measured: a page is copied on its first store, and a byte is read and
+/// checked.
+constexpr std::uint64_t kReplayPageNs = 2100;
+constexpr std::uint64_t kReplayBytesPerNs = 2;
+/// So much of the ring is kept for what has begun.
+constexpr std::uint64_t kKeptPart = 4;
+
+constexpr JournalPlace page_end(JournalPlace place) noexcept {
+  return (place + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+}  // namespace
+
+void Journal::RingMemory::operator()(std::byte* ring) const noexcept {
+  ::operator delete(ring, std::align_val_t{kPageBytes});
+}
+
+Journal::Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, const ReplayEnd& end,
+                 std::uint64_t replay_ns)
+    : file_(file),
+      dirty_(dirty),
+      base_(base),
+      segment_bytes_(file.head().segment_bytes),
+      data_bytes_(file.head().data_bytes),
+      ring_bytes_(kRingSegments * segment_bytes_),
+      replay_ns_(replay_ns),
+      journal_id_(file.head().journal_id),
+      epoch_(file.head().epoch),
+      ring_(static_cast<std::byte*>(::operator new(ring_bytes_, std::align_val_t{kPageBytes}))),
+      ring_owner_(ring_),
+      tail_(page_end(end.place)),
+      recycled_(file.head().tail),
+      durable_(tail_) {
+  if (end.epoch != 0) resume_behind(end.place);
+}
+
+/// A torn batch ends within a page. The page stays as it is, and this record says where it ended.
+void Journal::resume_behind(JournalPlace place) noexcept {
+  constexpr std::uint64_t kBytes = sizeof(RecordHead) + sizeof(ResumeBody);
+  const ResumeBody body{.continues = place, .epoch = epoch_};
+  std::memcpy(ring_at(tail_) + sizeof(RecordHead), &body, sizeof body);
+  put(RecordKind::kResume, kBytes);
+}
+
+/// Under mutex_: ends the record of `bytes` at tail_ with its checksum, which goes into the place
+/// that write_record has left.
+void Journal::seal(std::byte* record, std::uint64_t bytes) noexcept {
+  const std::uint64_t checksum = checksum_of({record, bytes}, {journal_id_, tail_, epoch_});
+  std::memcpy(record, &checksum, sizeof checksum);
+  tail_ += bytes;
+}
+
+void Journal::put(RecordKind kind, std::uint64_t bytes) noexcept {
+  const RecordHead head{
+      .checksum = 0, .bytes = static_cast<std::uint32_t>(bytes), .kind = kind, .runs = 0};
+  std::byte* const record = ring_at(tail_);
+  std::memcpy(record, &head, sizeof head);
+  seal(record, bytes);
+}
+
+void Journal::pad_to(JournalPlace place) noexcept {
+  FLUGS_CHECK(place >= tail_ && place - tail_ <= segment_bytes_);
+  if (place == tail_) return;
+  std::memset(ring_at(tail_), 0, place - tail_);
+  put(RecordKind::kPad, place - tail_);
+}
+
+// Protocol journal. The pool is mapped privately: no store reaches its file by itself.
+//   step  store                          where        made durable by  power cut just after it:
+//                                                                      recovery
+//   1     the engine's stores            memory       -                gone
+//   2     a flush notes its lines        memory       -                gone
+//   3     a fence marks the lines'       the ring in  step 4           gone; nobody was promised it
+//         pages, takes a place, copies   memory
+//         the images
+//   4     the batch, up to a page        journal      its own write,   replays all of it, or the
+//                                                     synchronous      records before the first
+//                                                     torn
+//   5     wait_durable returns           -            -                keeps what was promised
+// Must hold:  3 in this order, under the mutex: a mark after the place could miss a checkpoint, and
+//             an image before the place could stand behind a newer one of its line.
+//             Whole pages be written in 4, and no page twice before it is recycled: a torn page
+//             would take promised records along.
+//             4 before 5.
+// Need not:   wait in 3. Later records stand behind it, whichever thread appends them.
+JournalPlace Journal::append(std::span<const LineRun> runs) noexcept {
+  const std::uint64_t lines_max = segment_bytes_ / 4 / kLineBytes;
+  Lock lock(mutex_);
+  if (has_failed()) return tail_;
+  std::uint64_t lines = 0;
+  part_.clear();
+  for (LineRun run : runs) {
+    while (run.lines != 0) {
+      const std::uint64_t taken = std::min(run.lines, lines_max - lines);
+      part_.push_back({run.begin, taken});
+      run = {run.begin + taken * kLineBytes, run.lines - taken};
+      lines += taken;
+      if (lines == lines_max || part_.size() == kPartRunsMax) {
+        append_part(lock, std::exchange(part_, {}));
+        part_.clear();
+        lines = 0;
+      }
+    }
+  }
+  if (!part_.empty()) {
+    std::vector<LineRun> part = std::move(part_);
+    append_part(lock, part);
+    part_ = std::move(part);
+  }
+  if (is_long_to_replay()) want_checkpoint();
+  look_again();
+  return tail_;
+}
+
+void Journal::append_part(Lock& lock, std::span<const LineRun> part) noexcept {
+  const std::uint64_t bytes = record_bytes(part);
+  if (!make_room(lock, bytes)) return;
+  for (const LineRun& run : part) {
+    FLUGS_DCHECK(run.begin >= base_);
+    dirty_.mark(static_cast<std::uint64_t>(run.begin - base_), run.lines * kLineBytes);
+  }
+  std::byte* const record = ring_at(tail_);
+  write_record(record, part, base_);
+  seal(record, bytes);
+  counters_.records += 1;
+  counters_.record_bytes += bytes;
+}
+
+/// Waits until a record of `bytes` fits behind tail_, in its segment, with the pad of its batch.
+/// False: the journal's file has failed.
+bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
+  FLUGS_CHECK(bytes <= segment_bytes_ - kPageBytes);
+  while (!has_failed()) {
+    const std::uint64_t left = segment_bytes_ - tail_ % segment_bytes_;
+    const JournalPlace end = tail_ + (left < bytes ? left : 0) + bytes + kPageBytes;
+    if (end - durable() > ring_bytes_) {
+      write_or_wait(lock);
+    } else if (end - recycled_ > data_bytes_) {
+      want_checkpoint();
+      written_.wait(lock);
+    } else {
+      if (left < bytes) pad_to(tail_ + left);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Writes the records so far, as far as their segment goes, unless another thread is writing. After
+/// a failure it is unknown which bytes of the batch are on the medium. So it is never written
+/// again, and nothing behind it: what is durable stays a prefix of what was done.
+void Journal::write_or_wait(Lock& lock) noexcept {
+  if (is_writing_) {
+    written_.wait(lock);
+    return;
+  }
+  const JournalPlace begin = durable();
+  FLUGS_CHECK(begin % kPageBytes == 0 && begin < tail_);
+  const JournalPlace segment_end = (begin / segment_bytes_ + 1) * segment_bytes_;
+  if (tail_ < segment_end) pad_to(page_end(tail_));
+  const JournalPlace end = std::min(tail_, segment_end);
+  is_writing_ = true;
+  lock.unlock();
+  const Status status = file_.write(begin, {ring_at(begin), end - begin});
+  lock.lock();
+  is_writing_ = false;
+  if (status.ok()) {
+    durable_.store(end, std::memory_order_release);
+    counters_.writes += 1;
+    counters_.written_bytes += end - begin;
+  } else {
+    failure_ =
+        Status(status.code(),
+               fmt::format("{}; from now on the database can only be read: close it, see to "
+                           "the disk, and open it again. What was in the last write is there "
+                           "then, or not",
+                           status.message()));
+    has_failed_.store(true, std::memory_order_release);
+    look_again();
+    wants_checkpoint_.notify_all();
+  }
+  written_.notify_all();
+}
+
+Status Journal::wait_durable(JournalPlace place) {
+  if (durable() >= place) return {};
+  Lock lock(mutex_);
+  FLUGS_CHECK(place <= tail_);
+  while (durable() < place && !has_failed()) write_or_wait(lock);
+  return durable() >= place ? Status() : failure_;
+}
+
+Status Journal::wait_all_durable() { return wait_durable(end()); }
+
+/// Waits while the journal is nearly full. What has begun finds the rest, so it hardly ever waits
+/// for a checkpoint, which may fail.
+Status Journal::check_writable(std::uint64_t bytes) {
+  if (!needs_look_.load(std::memory_order_relaxed)) return {};
+  Lock lock(mutex_);
+  while (used() > most_for_new() && failure_.ok() && checkpoint_failure_.ok()) {
+    want_checkpoint();
+    written_.wait(lock);
+  }
+  if (!failure_.ok()) return failure_;
+  const bool has_room = used() <= most_for_new() && bytes <= most_for_new() - used();
+  return has_room ? Status() : checkpoint_failure_;
+}
+
+void Journal::note_checkpoint(const Status& status) {
+  const Lock lock(mutex_);
+  checkpoint_failure_ = status;
+  look_again();
+  written_.notify_all();
+}
+
+/// Under mutex_, after a change of what check_writable looks at.
+void Journal::look_again() noexcept {
+  const bool is_well = failure_.ok() && checkpoint_failure_.ok() && used() <= most_for_new();
+  needs_look_.store(!is_well, std::memory_order_relaxed);
+}
+
+/// Under mutex_.
+void Journal::want_checkpoint() noexcept {
+  if (is_checkpoint_wanted_) return;
+  is_checkpoint_wanted_ = true;
+  wants_checkpoint_.notify_one();
+}
+
+JournalPlace Journal::end() const noexcept {
+  const Lock lock(mutex_);
+  return tail_;
+}
+
+std::uint64_t Journal::most_for_new() const noexcept {
+  return data_bytes_ - data_bytes_ / kKeptPart;
+}
+
+bool Journal::is_long_to_replay() const noexcept {
+  const std::uint64_t bytes = used();
+  return bytes > data_bytes_ / 2 ||
+         dirty_.count() * kReplayPageNs + bytes / kReplayBytesPerNs > replay_ns_;
+}
+
+void Journal::recycle(JournalPlace tail) noexcept {
+  const Lock lock(mutex_);
+  FLUGS_CHECK(tail >= recycled_ && tail <= durable());
+  recycled_ = tail;
+  look_again();
+  written_.notify_all();
+}
+
+bool Journal::wait_until_checkpoint_wanted(const std::stop_token& stop) {
+  Lock lock(mutex_);
+  wants_checkpoint_.wait(lock, stop, [this] { return is_checkpoint_wanted_ || has_failed(); });
+  is_checkpoint_wanted_ = false;
+  return !has_failed() && !stop.stop_requested();
+}
+
+void Journal::mark_again(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const Lock lock(mutex_);
+  dirty_.mark(offset, bytes);
+}
+
+std::uint64_t Journal::used_bytes() const noexcept {
+  const Lock lock(mutex_);
+  return used();
+}
+
+JournalCounters Journal::counters() const noexcept {
+  const Lock lock(mutex_);
+  return counters_;
+}
+
+}  // namespace flugs::pmem

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "pmem/journal/dirty_pages.h"
+#include "pmem/journal/journal_file.h"
+#include "pmem/journal/replay.h"
+#include "pmem/medium/line_journal.h"
+
+namespace flugs::pmem {
+
+/// Work that a journal has done since it was opened.
+struct JournalCounters {
+  std::uint64_t records = 0;
+  std::uint64_t record_bytes = 0;  ///< without pads
+  std::uint64_t writes = 0;        ///< of the device, each waited for
+  std::uint64_t written_bytes = 0;
+};
+
+/// The journal of a pool on a disk: images of lines in one order for all threads. Records are
+/// gathered in memory; the first thread that waits writes all that is there, and the others wait
+/// for it. No timer delays it. The protocol is at `append`.
+///
+/// Source: the idea of a self-clocking group commit, and failure-atomic msync (EuroSys 2013).
+class Journal final : public LineJournal {
+ public:
+  /// Goes on behind `end`, in epoch `file.head().epoch`. `base` is the beginning of the pool.
+  /// `replay_ns` is the time of replay from which on a checkpoint is wanted.
+  Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, const ReplayEnd& end,
+          std::uint64_t replay_ns);
+
+  JournalPlace append(std::span<const LineRun> runs) noexcept override;
+  Status wait_durable(JournalPlace place) override;
+  Status wait_all_durable() override;
+  Status check_writable(std::uint64_t bytes) override;
+
+  /// The place behind all records so far. Thread-safety: any thread.
+  JournalPlace end() const noexcept;
+  JournalPlace durable() const noexcept { return durable_.load(std::memory_order_acquire); }
+
+  /// The space before `tail` may be written again: the file's head says so, durably.
+  void recycle(JournalPlace tail) noexcept;
+  /// Waits until a checkpoint is wanted; false: `stop` was requested, or the journal has failed.
+  bool wait_until_checkpoint_wanted(const std::stop_token& stop);
+  /// Why the latest checkpoint failed; ok: it did not.
+  void note_checkpoint(const Status& status);
+  bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
+  /// Marks pages as dirty again, whose writing failed.
+  void mark_again(std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+  JournalCounters counters() const noexcept;
+  /// Bytes that are not recycled yet. Thread-safety: any thread.
+  std::uint64_t used_bytes() const noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  void append_part(Lock& lock, std::span<const LineRun> part) noexcept;
+  bool make_room(Lock& lock, std::uint64_t bytes) noexcept;
+  void put(RecordKind kind, std::uint64_t bytes) noexcept;
+  void seal(std::byte* record, std::uint64_t bytes) noexcept;
+  void pad_to(JournalPlace place) noexcept;
+  void resume_behind(JournalPlace place) noexcept;
+  void write_or_wait(Lock& lock) noexcept;
+  bool is_long_to_replay() const noexcept;
+  void look_again() noexcept;
+  void want_checkpoint() noexcept;
+  std::uint64_t used() const noexcept { return tail_ - recycled_; }
+  std::uint64_t most_for_new() const noexcept;
+  std::byte* ring_at(JournalPlace place) noexcept { return ring_ + place % ring_bytes_; }
+
+  JournalFile& file_;
+  DirtyPages& dirty_;
+  const std::byte* const base_;
+  const std::uint64_t segment_bytes_;
+  const std::uint64_t data_bytes_;
+  const std::uint64_t ring_bytes_;
+  const std::uint64_t replay_ns_;
+  const std::uint64_t journal_id_;
+  const std::uint64_t epoch_;
+  std::byte* ring_ = nullptr;
+  struct RingMemory {
+    void operator()(std::byte* ring) const noexcept;
+  };
+  std::unique_ptr<std::byte, RingMemory> ring_owner_;
+
+  mutable std::mutex mutex_;  // protects what follows, and the ring from durable_ on; held alone
+  std::condition_variable written_;  // durable_ or recycled_ has moved
+  std::condition_variable_any wants_checkpoint_;
+  JournalPlace tail_;
+  JournalPlace recycled_;
+  bool is_writing_ = false;  // a thread writes from durable_ on
+  bool is_checkpoint_wanted_ = false;
+  std::vector<LineRun> part_;
+  JournalCounters counters_;
+  Status failure_;                       // of the journal's file: the first one, for ever
+  Status checkpoint_failure_;            // of the latest checkpoint
+  std::atomic<bool> has_failed_{false};  // release, once; failure_ says why
+  std::atomic<bool> needs_look_{false};  // for check_writable; relaxed, under mutex_
+  std::atomic<JournalPlace> durable_;    // release by the writing thread, partner durable()
+};
+
+}  // namespace flugs::pmem

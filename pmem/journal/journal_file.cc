@@ -1,0 +1,250 @@
+#include "pmem/journal/journal_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+struct alignas(kPageBytes) Page {
+  std::array<std::byte, kPageBytes> bytes{};
+};
+
+StatusCode journal_code_of(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+      return StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return StatusCode::kReadOnly;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return StatusCode::kOutOfSpace;
+    default:
+      return StatusCode::kIoError;
+  }
+}
+
+}  // namespace
+
+std::string journal_path(const std::string& pool_path) { return pool_path + ".journal"; }
+
+JournalFile::Descriptor::~Descriptor() {
+  if (fd < 0) return;
+  const ForkPause pause;  // a child has both the descriptor and its entry, or neither
+  at_fork.leave();
+  ::close(fd);
+}
+
+JournalFile::~JournalFile() = default;
+
+Status JournalFile::failed(const char* what, int error) const {
+  return Status(journal_code_of(error),
+                fmt::format("{}: {}: {}", path_, what, std::strerror(error)));
+}
+
+Result<JournalFile> JournalFile::open_file(const std::string& path, int flags) {
+  const ForkPause pause;
+  JournalFile file(
+      path, ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR));
+  if (file.fd() < 0) return file.failed("cannot open the journal", errno);
+  struct stat info{};
+  if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
+  if (!S_ISREG(info.st_mode))
+    return Status(StatusCode::kInvalidArgument, fmt::format("{}: not a regular file", path));
+  Status status = file.descriptor_->at_fork.enter(
+      [](void* descriptor) noexcept {
+        ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
+      },
+      file.descriptor_.get());
+  if (!status.ok()) return status;
+  return file;
+}
+
+Status JournalFile::read_head() {
+  struct stat info{};
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+  std::array<JournalHead, 2> copies{};
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const auto offset = static_cast<off_t>(i * kPageBytes);
+    if (::pread(fd(), &copies[i], sizeof copies[i], offset) < 0)
+      return failed("cannot read", errno);
+  }
+  const Result<JournalHead> head =
+      choose_head(copies, static_cast<std::uint64_t>(info.st_size), path_);
+  if (!head.ok()) return head.status();
+  head_ = *head;
+  shape_ = {.data_bytes = head_.data_bytes, .segment_bytes = head_.segment_bytes};
+  return {};
+}
+
+Result<JournalFile> JournalFile::create(const std::string& path, std::uint64_t pool_uuid,
+                                        std::uint64_t journal_id, JournalShape shape) {
+  Result<JournalFile> file = open_file(path, O_RDWR | O_CREAT);
+  if (!file.ok()) return file;
+  struct stat info{};
+  if (::fstat(file->fd(), &info) != 0) return file->failed("fstat", errno);
+  const Status found = info.st_size == 0 ? Status(StatusCode::kNotFound) : file->read_head();
+  std::array<char, 8> magic{};
+  const bool is_journal =
+      info.st_size == 0 || (::pread(file->fd(), magic.data(), magic.size(), 0) > 0 &&
+                            (magic == kJournalMagic || magic == std::array<char, 8>{}));
+  if (!found.ok() && !is_journal)
+    return Status(StatusCode::kAlreadyExists,
+                  fmt::format("{}: exists, and is no journal; move it away", path));
+  const bool has_ring = found.ok() && file->head_.data_bytes == shape.data_bytes &&
+                        file->head_.segment_bytes == shape.segment_bytes;
+  Status status = has_ring ? Status() : file->write_zeros(kJournalDataOffset + shape.data_bytes);
+  if (status.ok()) status = file->begin(pool_uuid, journal_id, shape);
+  if (status.ok()) return file;
+  if (!has_ring) ::unlink(path.c_str());
+  return status;
+}
+
+Status JournalFile::begin(std::uint64_t pool_uuid, std::uint64_t journal_id, JournalShape shape) {
+  use_direct_io();
+  shape_ = shape;
+  JournalHead head{};
+  head.magic = kJournalMagic;
+  head.version = kJournalVersion;
+  head.head_bytes = sizeof head;
+  head.pool_uuid = pool_uuid;
+  head.journal_id = journal_id;
+  head.sequence = head_.sequence;
+  head.data_bytes = shape.data_bytes;
+  head.segment_bytes = shape.segment_bytes;
+  head.tail_epoch = 1;
+  head.epoch = 1;
+  return write_head(head);
+}
+
+Result<JournalFile> JournalFile::open(const std::string& path, std::uint64_t pool_uuid,
+                                      std::uint64_t journal_id, Use use) {
+  Result<JournalFile> file = open_file(path, use == Use::kWrite ? O_RDWR : O_RDONLY);
+  if (file.status().code() == StatusCode::kNotFound)
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{}: not found, but the pool beside it needs it: it was not closed, "
+                              "and its last changes are in this journal; put the journal back "
+                              "beside the pool",
+                              path));
+  if (!file.ok()) return file;
+  if (Status s = file->read_head(); !s.ok()) return s;
+  if (file->head_.pool_uuid != pool_uuid || file->head_.journal_id != journal_id)
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: the journal of another pool, or an older one of this pool: "
+                    "expected pool {:016x}, journal {:016x}, found {:016x}, {:016x}",
+                    path, pool_uuid, journal_id, file->head_.pool_uuid, file->head_.journal_id));
+  file->use_direct_io();
+  return file;
+}
+
+/// Bytes go to the device and come from it without a copy in the page cache, where the file system
+/// can. The cache would have nothing of what was written so.
+void JournalFile::use_direct_io() noexcept {
+  const int flags = ::fcntl(fd(), F_GETFL);
+  if (flags >= 0) ::fcntl(fd(), F_SETFL, flags | O_DIRECT);
+}
+
+/// For a file system whose pages have another size. False: the file uses the page cache already.
+bool JournalFile::leave_direct_io() const noexcept {
+  const int flags = ::fcntl(fd(), F_GETFL);
+  return flags >= 0 && (flags & O_DIRECT) != 0 && ::fcntl(fd(), F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
+/// A device writes blocks that were written before in half the time of new ones.
+Status JournalFile::write_zeros(std::uint64_t bytes) {
+  if (::ftruncate(fd(), 0) != 0) return failed("ftruncate", errno);
+  static constexpr std::array<std::byte, 64 * kPageBytes> kZeros{};
+  for (std::uint64_t at = 0; at < bytes;) {
+    const std::size_t step = std::min<std::uint64_t>(kZeros.size(), bytes - at);
+    const ssize_t written = ::pwrite(fd(), kZeros.data(), step, static_cast<off_t>(at));
+    if (written < 0 && errno != EINTR)
+      return failed(fmt::format("cannot write the {} bytes of the journal", bytes).c_str(), errno);
+    at += written > 0 ? static_cast<std::uint64_t>(written) : 0;
+  }
+  if (::fsync(fd()) != 0) return failed("fsync", errno);
+  return sync_directory();
+}
+
+Status JournalFile::sync_directory() const {
+  const std::size_t slash = path_.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? "." : path_.substr(0, std::max<std::size_t>(slash, 1));
+  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return errno == EACCES ? Status() : failed("cannot open its folder", errno);
+  Status status;
+  if (::fsync(directory) != 0 && errno != EINVAL) status = failed("fsync of its folder", errno);
+  ::close(directory);
+  return status;
+}
+
+Status JournalFile::write_head(JournalHead next) {
+  next.sequence = head_.sequence + 1;
+  next.checksum = checksum_of(next);
+  Page page;
+  std::memcpy(page.bytes.data(), &next, sizeof next);
+  Status status = write_durably(next.sequence % 2 * kPageBytes, page.bytes);
+  if (status.ok()) head_ = next;
+  return status;
+}
+
+Status JournalFile::write(JournalPlace place, std::span<const std::byte> bytes) {
+  FLUGS_DCHECK(place % kPageBytes == 0 && bytes.size() % kPageBytes == 0);
+  FLUGS_DCHECK(place % shape_.segment_bytes + bytes.size() <= shape_.segment_bytes);
+  return write_durably(kJournalDataOffset + place % shape_.data_bytes, bytes);
+}
+
+Status JournalFile::write_durably(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const bool has_dsync = descriptor_->has_dsync.load(std::memory_order_relaxed);
+    const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const ssize_t written =
+        ::pwritev2(fd(), &part, 1, static_cast<off_t>(offset), has_dsync ? RWF_DSYNC : 0);
+    if (written > 0) {
+      if (!has_dsync && ::fdatasync(fd()) != 0) return failed("fdatasync", errno);
+      offset += static_cast<std::uint64_t>(written);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      continue;
+    }
+    const int error = written == 0 ? EIO : errno;
+    if (error == EINTR) continue;
+    if (error == EOPNOTSUPP && has_dsync) {
+      descriptor_->has_dsync.store(false, std::memory_order_relaxed);
+    } else if (error != EINVAL || !leave_direct_io()) {
+      return failed(fmt::format("cannot write {} bytes", bytes.size()).c_str(), error);
+    }
+  }
+  return {};
+}
+
+Status JournalFile::read(JournalPlace place, std::span<std::byte> bytes) const {
+  std::uint64_t offset = kJournalDataOffset + place % shape_.data_bytes;
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && (errno == EINTR || (errno == EINVAL && leave_direct_io()))) continue;
+    if (got < 0) return failed("cannot read", errno);
+    if (got == 0)
+      return Status(StatusCode::kCorrupt, fmt::format("{}: ends at {}, expected {} bytes more",
+                                                      path_, offset, bytes.size()));
+    offset += static_cast<std::uint64_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+}  // namespace flugs::pmem

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "pmem/journal/checkpointer.h"
+#include "pmem/journal/dirty_pages.h"
+#include "pmem/journal/journal.h"
+#include "pmem/journal/journal_file.h"
+
+namespace flugs::pmem {
+
+/// The journal of an open pool, from its file to its checkpoints.
+class PoolJournal {
+ public:
+  struct Target {
+    std::span<std::byte> pool;     ///< mapped privately; may grow behind its end
+    std::uint64_t pool_bytes_max;  ///< how far
+    PageFile& file;
+    std::uint64_t replay_ns;  ///< time of replay after a crash that checkpoints aim at
+  };
+
+  /// For a pool that needs no journal: begins the journal `journal_id` anew. Fails as
+  /// JournalFile::create.
+  static Result<std::unique_ptr<PoolJournal>> create(const std::string& pool_path,
+                                                     std::uint64_t pool_uuid,
+                                                     std::uint64_t journal_id, JournalShape shape,
+                                                     const Target& target);
+  /// For a pool that needs the journal `id`: stores what the journal has into the mapping. Fails as
+  /// JournalFile::open and replay.
+  static Result<std::unique_ptr<PoolJournal>> recover(const std::string& pool_path,
+                                                      std::uint64_t pool_uuid, std::uint64_t id,
+                                                      const Target& target);
+
+  std::uint64_t id() const noexcept { return file_.head().journal_id; }
+  Journal& journal() noexcept { return *journal_; }
+  Checkpointer& checkpointer() noexcept { return *checkpointer_; }
+
+ private:
+  PoolJournal(JournalFile file, DirtyPages dirty)
+      : file_(std::move(file)), dirty_(std::move(dirty)) {}
+  Status make_room(const Target& target, ReplayEnd& end);
+  Status begin(const Target& target, const ReplayEnd& end);
+
+  JournalFile file_;
+  DirtyPages dirty_;
+  std::optional<Journal> journal_;
+  std::optional<Checkpointer> checkpointer_;
+};
+
+/// Stores what the journal `id` of the pool at `pool_path` has into a view of the pool's file, for
+/// somebody who only reads. Fails as PoolJournal::recover.
+Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, std::uint64_t id,
+                        std::span<std::byte> view);
+
+}  // namespace flugs::pmem

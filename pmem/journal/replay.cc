@@ -1,0 +1,156 @@
+#include "pmem/journal/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "base/check.h"
+#include "pmem/medium/persist.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+/// What is read at a time, at least: a usual restart has a few MB to replay.
+constexpr std::uint64_t kStepBytes = std::uint64_t{256} << 10;
+
+/// Reads a journal from its tail on, segment by segment, no more of them than is asked for.
+class RecordReader {
+ public:
+  explicit RecordReader(const JournalFile& journal)
+      : journal_(journal),
+        bytes_(journal.head().segment_bytes),
+        segment_(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{kPageBytes}))) {}
+  ~RecordReader() { ::operator delete(segment_, std::align_val_t{kPageBytes}); }
+  RecordReader(const RecordReader&) = delete;
+  RecordReader& operator=(const RecordReader&) = delete;
+
+  /// The bytes from `place` on: all of the record that begins there, if there is one.
+  Result<std::span<std::byte>> from(JournalPlace place) {
+    const JournalPlace segment_end = (place / bytes_ + 1) * bytes_;
+    if (place < begin_ || place >= segment_end_) {
+      begin_ = end_ = place / kPageBytes * kPageBytes;
+      segment_end_ = segment_end;
+    }
+    if (Status s = read_to(place + sizeof(RecordHead)); !s.ok()) return s;
+    RecordHead head;
+    std::memcpy(&head, at(place), sizeof head);
+    if (Status s = read_to(place + head.bytes); !s.ok()) return s;
+    return std::span<std::byte>(at(place), end_ - place);
+  }
+
+ private:
+  std::byte* at(JournalPlace place) noexcept { return segment_ + place % bytes_; }
+
+  /// As far as the segment goes.
+  Status read_to(JournalPlace place) {
+    if (place <= end_ || end_ == segment_end_) return {};
+    const JournalPlace wanted = std::max(place, end_ + kStepBytes);
+    const JournalPlace whole_pages = (wanted + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const JournalPlace next = std::min(whole_pages, segment_end_);
+    Status status = journal_.read(end_, {at(end_), next - end_});
+    if (status.ok()) end_ = next;
+    return status;
+  }
+
+  const JournalFile& journal_;
+  const std::uint64_t bytes_;
+  std::byte* segment_;
+  // What is in memory, of which segment; nothing at first.
+  JournalPlace begin_ = 0;
+  JournalPlace end_ = 0;
+  JournalPlace segment_end_ = 0;
+};
+
+RecordHead head_of(std::span<const std::byte> record) noexcept {
+  RecordHead head;
+  std::memcpy(&head, record.data(), sizeof head);
+  return head;
+}
+
+/// The first record of a later opening, which begins with the page behind `end`.
+struct Resumption {
+  JournalPlace place;
+  std::uint64_t bytes;
+  std::uint64_t epoch;
+};
+
+Result<std::optional<Resumption>> find_resumption(RecordReader& reader, const JournalHead& head,
+                                                  const ReplayEnd& end) {
+  const JournalPlace place = (end.place + kPageBytes - 1) / kPageBytes * kPageBytes;
+  constexpr std::uint64_t kBytes = sizeof(RecordHead) + sizeof(ResumeBody);
+  const Result<std::span<std::byte>> bytes = reader.from(place);
+  if (!bytes.ok()) return bytes.status();
+  const RecordHead record = head_of(*bytes);
+  if (record.kind != RecordKind::kResume || record.bytes != kBytes)
+    return std::optional<Resumption>();
+  ResumeBody body;
+  std::memcpy(&body, bytes->data() + sizeof record, sizeof body);
+  const bool is_next = body.continues == end.place && body.epoch > end.epoch &&
+                       body.epoch <= head.epoch &&
+                       is_record(*bytes, {head.journal_id, place, body.epoch});
+  if (!is_next) return std::optional<Resumption>();
+  return std::optional<Resumption>({place, kBytes, body.epoch});
+}
+
+Status store_lines(std::span<const std::byte> record, std::span<std::byte> pool,
+                   const std::string& where, JournalPlace place,
+                   FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+  const RecordHead head = head_of(record);
+  std::span<const std::byte> rest = record.subspan(sizeof head);
+  for (std::uint32_t i = 0; i < head.runs; ++i) {
+    RunHead run{};
+    if (rest.size() >= sizeof run) std::memcpy(&run, rest.data(), sizeof run);
+    const std::uint64_t offset = run.line * kLineBytes;
+    const std::uint64_t bytes = run.lines * kLineBytes;
+    if (rest.size() < sizeof run + bytes || offset > pool.size() || bytes > pool.size() - offset)
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: record at {}: {} bytes at offset {} of the pool, which has {}; "
+                      "{} bytes of the record are left",
+                      where, place, bytes, offset, pool.size(), rest.size()));
+    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);
+    stored(offset, bytes);
+    rest = rest.subspan(sizeof run + bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
+                         FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+  const JournalHead& head = journal.head();
+  RecordReader reader(journal);
+  ReplayEnd end{.place = head.tail, .epoch = head.tail_epoch};
+  while (end.place - head.tail < head.data_bytes) {
+    const Result<std::span<std::byte>> bytes = reader.from(end.place);
+    if (!bytes.ok()) return bytes.status();
+    if (!is_record(*bytes, {head.journal_id, end.place, end.epoch})) {
+      const Result<std::optional<Resumption>> next = find_resumption(reader, head, end);
+      if (!next.ok()) return next.status();
+      if (!next->has_value()) break;
+      end = {.place = (*next)->place + (*next)->bytes, .epoch = (*next)->epoch};
+      continue;
+    }
+    const RecordHead record = head_of(*bytes);
+    if (record.kind == RecordKind::kLines) {
+      Status status =
+          store_lines(bytes->first(record.bytes), pool, journal.path(), end.place, stored);
+      if (!status.ok()) return status;
+    }
+    end.place += record.bytes;
+  }
+  if (end.place < head.needed)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: the records end at {}, expected them up to {} at least: the "
+                              "journal is damaged, and the pool's file needs it",
+                              journal.path(), end.place, head.needed));
+  return end;
+}
+
+}  // namespace flugs::pmem

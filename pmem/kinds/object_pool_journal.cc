@@ -1,0 +1,169 @@
+// ObjectPool on a disk: a private mapping, and a journal beside the file.
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "pmem/kinds/file_journal.h"
+#include "pmem/kinds/object_format.h"
+#include "pmem/kinds/object_pool.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint64_t kJournalPart = 16;
+constexpr std::uint64_t kJournalBytesMin = std::uint64_t{4} << 20;
+constexpr std::uint64_t kJournalBytesMax = std::uint64_t{64} << 20;
+
+JournalShape shape_for(std::uint64_t pool_bytes, const PoolOptions& options) noexcept {
+  const std::uint64_t fitting =
+      std::clamp(pool_bytes / kJournalPart, kJournalBytesMin, kJournalBytesMax);
+  return journal_shape(options.journal_bytes == 0 ? fitting : options.journal_bytes);
+}
+
+}  // namespace
+
+/// Checks the file and maps it. If the file comes from a disk, with a journal that it needs, the
+/// journal is stored into it.
+Result<PoolHeader> ObjectPool::map_existing(std::uint64_t bytes, const PoolOptions& options) {
+  const Result<FileView> view = file_.view();
+  if (!view.ok()) return view.status();
+  const NeededJournal needed = journal_needed_by(view->bytes());
+  Status status = replay_into_view(path(), needed, view->bytes());
+  if (!status.ok()) return status;
+  Result<PoolHeader> header = check_before_opening(view->bytes());
+  if (!header.ok()) return header;
+  status = map(needed.id == 0 ? header->max_bytes : bytes, options.max_bytes, map_flags());
+  if (status.ok() && needed.id != 0) {
+    status = replay_into_view(path(), needed, {space_.base(), mapped_bytes_});
+    if (status.ok()) status = file_.sync();
+    if (status.ok()) status = unmap_from(header->max_bytes);
+  }
+  if (!status.ok()) return status;
+  return header;
+}
+
+/// The journal, if the file needs one, is stored into the mapping before anything is checked: the
+/// file alone may be between two states.
+Result<PoolHeader> ObjectPool::map_with_journal(std::uint64_t bytes, const PoolOptions& options) {
+  if (bytes == 0) return check_before_opening({});
+  Status status = map(bytes, options.max_bytes, map_flags());
+  if (!status.ok()) return status;
+  const std::span<std::byte> file(space_.base(), mapped_bytes_);
+  const NeededJournal needed = journal_needed_by(file);
+  if (needed.id != 0) {
+    Result<std::unique_ptr<PoolJournal>> found =
+        PoolJournal::recover(path(), needed.pool_uuid, needed.id, journal_target(options));
+    if (!found.ok()) return std::move(found).status();
+    journal_ = *std::move(found);
+  }
+  Result<PoolHeader> header = check_before_opening(file);
+  if (!header.ok()) return header;
+  status = unmap_from(header->max_bytes);
+  if (!status.ok()) return status;
+  return header;
+}
+
+/// A file whose growth was cut short is longer than its pool.
+Status ObjectPool::unmap_from(std::uint64_t bytes) {
+  const std::uint64_t begin = round_up(bytes, kPageBytes);
+  const std::uint64_t end = mapped_bytes_;
+  mapped_bytes_ = bytes;
+  if (begin >= end) return {};
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (::mmap(space_.base() + begin, end - begin, PROT_NONE, kFlags, -1, 0) != MAP_FAILED) return {};
+  return Status(StatusCode::kIoError, fmt::format("{}: cannot unmap what lies behind the pool: {}",
+                                                  path(), std::strerror(errno)));
+}
+
+PoolJournal::Target ObjectPool::journal_target(const PoolOptions& options) noexcept {
+  return {.pool = {space_.base(), mapped_bytes_},
+          .pool_bytes_max = space_.bytes(),
+          .file = file_,
+          .replay_ns = options.replay_ns};
+}
+
+/// From here on fences append to a journal: the one that was found, whose checkpoints may begin, or
+/// a new one.
+Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& options) {
+  const bool is_found = journal_ != nullptr;
+  if (!is_found) {
+    Result<std::unique_ptr<PoolJournal>> made = PoolJournal::create(
+        path(), pool_uuid, random_id(), shape_for(mapped_bytes_, options), journal_target(options));
+    if (!made.ok()) return std::move(made).status();
+    journal_ = *std::move(made);
+  }
+  medium().set_journal(&journal_->journal());
+  return is_found ? journal_->checkpointer().start() : Status();
+}
+
+// Protocol journal-begin. While the pool is opened, by one thread; no checkpoint runs before 4.
+//   step  store                        made durable by     power cut just after it: recovery
+//   1     the journal, empty           its head            the file names none: not looked for
+//   2     both headers: its id         in the journal      the same; what the journal has is gone
+//   3     the pages with the headers   fdatasync           replays the journal, if it reads the id
+//   4     checkpoints                  protocol            replays the journal
+//                                      checkpoint
+// Must hold:  3 before 4, and before anything is promised: a file that has pages of checkpoints,
+//             but does not name the journal, would be taken for whole.
+Status ObjectPool::name_journal() {
+  if (root()->headers[0].journal_id == journal_->id()) return {};
+  {
+    Persister persister(medium());
+    set_journal_id(*root(), journal_->id(), persister);
+    if (Status s = persister.wait_durable(); !s.ok()) return s;
+  }
+  const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(root()) - base());
+  Status status = journal_->checkpointer().write_now(offset, sizeof(PoolRoot{}.headers));
+  return status.ok() ? journal_->checkpointer().start() : status;
+}
+
+// Protocol journal-end. When the pool is closed, and nobody else uses it.
+//   step  store                        made durable by     power cut just after it: recovery
+//   1     all dirty pages              checkpoint          replays what the journal has left
+//   2     both headers: id 0           in the journal      replays it
+//   3     the pages with the headers   checkpoint          replays it, or the file names none
+// Must hold:  1 before 3. On a failure the file goes on to need its journal.
+void ObjectPool::end_journal() {
+  detach_allocator();
+  Checkpointer& checkpointer = journal_->checkpointer();
+  checkpointer.stop();
+  if (!checkpointer.run().ok()) return;
+  {
+    Persister persister(medium());
+    set_journal_id(*root(), 0, persister);
+  }
+  static_cast<void>(checkpointer.run());
+}
+
+/// The file was opened on a medium without journals: what it needed is stored and durable.
+Status ObjectPool::do_without_journal() {
+  if (root()->headers[0].journal_id == 0) return {};
+  {
+    Persister persister(medium());
+    set_journal_id(*root(), 0, persister);
+  }
+  ::unlink(journal_path(path()).c_str());
+  return {};
+}
+
+// Protocol hole-punch, step 2. The pieces' records in the journal stay; replay may store into free
+// space, which nobody reads.
+// Must hold:  the record that made the space free be durable before the blocks go.
+//             No copy of these pages be on its way to the file.
+Status ObjectPool::punch_with_journal(std::uint64_t offset, std::uint64_t bytes) {
+  return journal_->checkpointer().without_pages(offset, bytes, [&]() -> Status {
+    if (::madvise(base() + offset, bytes, MADV_DONTNEED) != 0)
+      return Status(StatusCode::kIoError,
+                    fmt::format("{}: madvise: {}", path(), std::strerror(errno)));
+    return file_.punch(offset, bytes);
+  });
+}
+
+}  // namespace flugs::pmem

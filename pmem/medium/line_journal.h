@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "flugs/status.h"
+
+namespace flugs::pmem {
+
+/// Whole lines of the pool, one behind the other.
+struct LineRun {
+  const std::byte* begin;
+  std::uint64_t lines;
+};
+
+/// A place in a journal: the bytes that were appended before it since the journal was made.
+using JournalPlace = std::uint64_t;
+
+/// Makes lines durable on a medium that cannot be written line by line. Places are in one order for
+/// all threads: what lies before a durable place is durable. pmem/journal has the one that is used.
+class LineJournal {
+ public:
+  virtual ~LineJournal() = default;
+
+  /// Appends images of the lines, as they are now or later, and returns the place behind them.
+  /// Waits while the journal is full. After a failure of its file nothing is appended any more.
+  /// Thread-safety: any thread. Must not be called by the thread that makes room in the journal.
+  virtual JournalPlace append(std::span<const LineRun> runs) noexcept = 0;
+  /// Returns when everything before `place`, which append has returned, is durable. kIoError,
+  /// kOutOfSpace: the journal's file cannot be written, and a part may be durable.
+  /// Thread-safety: any thread.
+  virtual Status wait_durable(JournalPlace place) = 0;
+  /// The same for all that was appended so far.
+  virtual Status wait_all_durable() = 0;
+  /// Whether something new may begin that will append `bytes`: not after a failure of the journal's
+  /// file, nor while checkpoints fail and the journal is nearly full. Thread-safety: any thread.
+  virtual Status check_writable(std::uint64_t bytes) = 0;
+};
+
+}  // namespace flugs::pmem
