@@ -1,0 +1,361 @@
+// The journal of a pool on a disk, without a pool: lines with version numbers, power cuts at random
+// moments, and what replay makes of them.
+#include "pmem/journal/journal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/support/random.h"
+#include "pmem/journal/pool_journal.h"
+#include "pmem/medium/persist.h"
+#include "test/support/temporary_pool.h"
+
+namespace flugs::pmem {
+namespace {
+
+constexpr std::uint64_t kUuid = 0x1234;
+constexpr std::uint64_t kId = 0x5678;
+constexpr std::uint64_t kLines = 4096;
+constexpr std::uint64_t kPoolBytes = kLines * kLineBytes;
+constexpr std::uint64_t kSector = 512;
+
+using Bytes = std::vector<std::byte>;
+
+Bytes read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  Bytes bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+void write_file(const std::string& path, const Bytes& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+/// `before`, with some of the sectors in which `after` differs.
+Bytes torn(const Bytes& before, const Bytes& after, bench::Random& random) {
+  Bytes image = before;
+  const std::uint32_t share = random.below(18);  // none, all, or some of them
+  for (std::uint64_t at = 0; at + kSector <= after.size(); at += kSector) {
+    if (std::memcmp(before.data() + at, after.data() + at, kSector) == 0) continue;
+    if (random.below(17) < share) std::memcpy(image.data() + at, after.data() + at, kSector);
+  }
+  return image;
+}
+
+/// The pool's file: what was written, and what of it is durable. Its power is cut after some calls.
+class FileWithPower final : public PageFile {
+ public:
+  Bytes cached = Bytes(kPoolBytes);
+  Bytes durable = Bytes(kPoolBytes);
+  std::uint64_t calls_left = ~std::uint64_t{0};
+  std::function<void()> meanwhile;  ///< what others do during a write
+
+  Status write(std::uint64_t offset, std::span<const std::byte> pages) override {
+    if (!has_power()) return Status(StatusCode::kIoError, "no power");
+    std::memcpy(cached.data() + offset, pages.data(), pages.size());
+    if (meanwhile) meanwhile();
+    return {};
+  }
+  Status sync_data() override {
+    if (!has_power()) return Status(StatusCode::kIoError, "no power");
+    durable = cached;
+    return {};
+  }
+
+ private:
+  bool has_power() { return calls_left != 0 && calls_left-- != 0; }
+};
+
+/// A pool of lines whose words all are the line's version.
+class LinePool {
+ public:
+  explicit LinePool(std::uint64_t journal_bytes) : shape_(journal_shape(journal_bytes)) {
+    open(PoolJournal::create(path_.string(), kUuid, kId, shape_, target()));
+  }
+
+  /// After a power cut: `file` is what is left of the pool's file, `journal` of its journal.
+  void restart(const Bytes& file, const Bytes& journal) {
+    journal_.reset();
+    write_file(path_.journal(), journal);
+    file_.cached = file_.durable = file;
+    file_.calls_left = ~std::uint64_t{0};
+    std::memcpy(memory_.span().data(), file.data(), file.size());
+    open(PoolJournal::recover(path_.string(), kUuid, kId, target()));
+  }
+
+  std::uint64_t* words(std::uint64_t line) {
+    return reinterpret_cast<std::uint64_t*>(memory_.span().data() + line * kLineBytes);
+  }
+  /// Stores `version` into lines and appends them.
+  void store(std::uint64_t line, std::uint64_t lines, std::uint64_t version) {
+    for (std::uint64_t* word = words(line); word != words(line + lines); ++word) *word = version;
+    const LineRun run{memory_.span().data() + line * kLineBytes, lines};
+    journal().append({&run, 1});
+  }
+  Journal& journal() { return journal_->journal(); }
+  Checkpointer& checkpointer() { return journal_->checkpointer(); }
+  FileWithPower& file() { return file_; }
+  Bytes journal_bytes() const { return read_file(path_.journal()); }
+  const test::TemporaryPath& path() const { return path_; }
+  std::span<std::byte> memory() { return memory_.span(); }
+
+ private:
+  PoolJournal::Target target() {
+    return {.pool = memory_.span(),
+            .pool_bytes_max = kPoolBytes,
+            .file = file_,
+            .replay_ns = ~std::uint64_t{0}};
+  }
+  void open(Result<std::unique_ptr<PoolJournal>> opened) {
+    INFO(opened.status().to_string());
+    REQUIRE(opened.ok());
+    journal_ = *std::move(opened);
+  }
+
+  JournalShape shape_;
+  test::TemporaryPath path_;
+  test::PoolBuffer memory_{kPoolBytes};
+  FileWithPower file_;
+  std::unique_ptr<PoolJournal> journal_;
+};
+
+/// What each step stored, to judge what a power cut has left: version n is step n.
+class LineSteps {
+ public:
+  explicit LineSteps(LinePool& pool) : pool_(pool) {}
+
+  void store_some(bench::Random& random) {
+    const std::uint64_t line = random.below(kLines);
+    const std::uint32_t most = random.below(20) == 0 ? 60 : 3;
+    const std::uint64_t lines = std::min(std::uint64_t{1} + random.below(most), kLines - line);
+    made_.push_back({line, lines});
+    pool_.store(line, lines, made_.size());
+  }
+  void all_durable() { durable_ = made_.size(); }
+  /// The same steps, of which none need be durable, to judge another pool.
+  LineSteps of(LinePool& other) const {
+    LineSteps steps(other);
+    steps.made_ = made_;
+    return steps;
+  }
+
+  /// The lines are those after some step that is not before the last durable one. Later steps never
+  /// were: their numbers are given again.
+  void judge() {
+    std::uint64_t last = durable_;
+    for (std::uint64_t line = 0; line < kLines; ++line) last = std::max(last, version(line));
+    REQUIRE(last <= made_.size());
+    std::vector<std::uint64_t> expected(kLines);
+    for (std::uint64_t step = 0; step < last; ++step)
+      for (std::uint64_t i = 0; i < made_[step].second; ++i)
+        expected[made_[step].first + i] = step + 1;
+    for (std::uint64_t line = 0; line < kLines; ++line) {
+      const std::uint64_t* const words = pool_.words(line);
+      if (std::count(words, words + kLineBytes / 8, expected[line]) == kLineBytes / 8) continue;
+      INFO("line " << line << ", last step " << last << ", durable " << durable_);
+      REQUIRE(version(line) == expected[line]);
+      FAIL("the line is torn");
+    }
+    made_.resize(last);
+    durable_ = last;
+  }
+
+ private:
+  std::uint64_t version(std::uint64_t line) { return pool_.words(line)[0]; }
+
+  LinePool& pool_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> made_;
+  std::uint64_t durable_ = 0;
+};
+
+std::uint64_t rounds(std::uint64_t usual) {
+  const char* factor = std::getenv("FLUGS_CRASH_STATES");
+  return usual * (factor == nullptr ? 1 : std::strtoull(factor, nullptr, 10));
+}
+
+/// LineSteps, waits and checkpoints; a checkpoint may lack power from some call on.
+void work(LinePool& pool, LineSteps& steps, bench::Random& random) {
+  for (std::uint32_t i = random.below(120); i != 0; --i) {
+    const std::uint32_t choice = random.below(30);
+    if (choice == 0) {
+      REQUIRE(pool.checkpointer().run().ok());
+    } else if (choice < 4) {
+      REQUIRE(pool.journal().wait_all_durable().ok());
+      steps.all_durable();
+    } else {
+      // The only thread must not have to wait for a checkpoint.
+      if (pool.journal().used_bytes() > std::uint64_t{44} << 10)
+        REQUIRE(pool.checkpointer().run().ok());
+      steps.store_some(random);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("after any power cut the pool is as after some step behind the last durable one",
+          "[pmem][journal]") {
+  bench::Random random(7);
+  for (std::uint64_t life = rounds(20); life != 0; --life) {
+    LinePool pool(64 << 10);
+    LineSteps steps(pool);
+    for (int restart = 0; restart < 20; ++restart) {
+      work(pool, steps, random);
+      const Bytes journal = pool.journal_bytes();
+      const Bytes file = torn(pool.file().durable, pool.file().cached, random);
+      if (random.below(2) == 0) {
+        // In a write of the journal.
+        static_cast<void>(pool.journal().wait_all_durable());
+        pool.restart(file, torn(journal, pool.journal_bytes(), random));
+      } else {
+        // In a checkpoint, of which the journal has the head or not, while others go on.
+        pool.file().calls_left = random.below(12);
+        pool.file().meanwhile = [&] {
+          for (std::uint32_t i = random.below(8);
+               i != 0 && pool.journal().used_bytes() < std::uint64_t{48} << 10; --i)
+            steps.store_some(random);
+          if (random.below(2) == 0 && pool.journal().wait_all_durable().ok()) steps.all_durable();
+        };
+        static_cast<void>(pool.checkpointer().run());
+        pool.file().meanwhile = nullptr;
+        const Bytes left = torn(pool.file().durable, pool.file().cached, random);
+        pool.restart(left, pool.journal_bytes());
+      }
+      steps.judge();
+    }
+  }
+}
+
+TEST_CASE("openings that are cut short again and again do not fill the journal",
+          "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  LineSteps steps(pool);
+  bench::Random random(13);
+  while (pool.journal().used_bytes() < std::uint64_t{44} << 10) steps.store_some(random);
+  REQUIRE(pool.journal().wait_all_durable().ok());
+  steps.all_durable();
+  for (int opening = 0; opening < 40; ++opening) {
+    const Bytes file = torn(pool.file().durable, pool.file().cached, random);
+    const Bytes journal = pool.journal_bytes();
+    REQUIRE(pool.journal().wait_all_durable().ok());
+    pool.restart(file, torn(journal, pool.journal_bytes(), random));
+    steps.judge();
+  }
+}
+
+TEST_CASE("a journal that is cut anywhere is replayed up to the cut", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  LineSteps steps(pool);
+  bench::Random random(3);
+  for (int i = 0; i < 60; ++i) {
+    steps.store_some(random);
+    if (i % 7 == 0) REQUIRE(pool.journal().wait_all_durable().ok());
+  }
+  REQUIRE(pool.journal().wait_all_durable().ok());
+  const Bytes whole = pool.journal_bytes();
+  const std::uint64_t end = kJournalDataOffset + pool.journal().durable();
+  for (std::uint64_t cut = kJournalDataOffset; cut <= end; cut += kSector) {
+    Bytes image = whole;
+    const auto filler = static_cast<std::byte>(cut / kSector % 2 == 0 ? 0 : 0xA5);
+    std::fill(image.begin() + static_cast<std::ptrdiff_t>(cut), image.end(), filler);
+    LinePool left(64 << 10);
+    left.restart(Bytes(kPoolBytes), image);
+    LineSteps judged = steps.of(left);
+    judged.judge();
+  }
+}
+
+TEST_CASE("writers wait for checkpoints when the journal is full", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  REQUIRE(pool.checkpointer().start().ok());
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 16; ++t)
+    threads.emplace_back([&pool, t] {
+      for (std::uint64_t i = 1; i <= 300; ++i) {
+        const std::uint64_t line = t * 256 + i % 200;
+        for (std::uint64_t word = 0; word < 400; ++word) pool.words(line)[word] = i;
+        const LineRun run{reinterpret_cast<std::byte*>(pool.words(line)), 50};
+        static_cast<void>(pool.journal().wait_durable(pool.journal().append({&run, 1})));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  pool.checkpointer().stop();
+  const JournalCounters counters = pool.journal().counters();
+  CHECK(counters.records == 16 * 300);
+  CHECK(counters.written_bytes > 100 * (64 << 10));  // many laps
+  const Bytes memory(pool.memory().begin(), pool.memory().end());
+  pool.restart(pool.file().durable, pool.journal_bytes());
+  CHECK(std::memcmp(pool.memory().data(), memory.data(), kPoolBytes) == 0);
+}
+
+TEST_CASE("a journal that is missing, foreign or damaged is refused", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  LineSteps steps(pool);
+  bench::Random random(5);
+  for (int i = 0; i < 5; ++i) steps.store_some(random);
+  REQUIRE(pool.checkpointer().run().ok());
+  steps.store_some(random);
+  REQUIRE(pool.journal().wait_all_durable().ok());
+  const std::string path = pool.path().journal();
+  const auto opened = [&](std::uint64_t uuid, std::uint64_t id) {
+    return JournalFile::open(path, uuid, id, JournalFile::Use::kRead).status();
+  };
+  CHECK(opened(kUuid, kId).ok());
+  CHECK(opened(kUuid + 1, kId).code() == StatusCode::kCorrupt);
+  CHECK(opened(kUuid, kId + 1).code() == StatusCode::kCorrupt);
+  Bytes bytes = pool.journal_bytes();
+  for (const std::uint64_t at : {std::uint64_t{20}, kPageBytes + 20}) bytes[at] ^= std::byte{1};
+  write_file(path, bytes);
+  CHECK(opened(kUuid, kId).code() == StatusCode::kCorrupt);
+  bytes.resize(100);
+  write_file(path, bytes);
+  CHECK(opened(kUuid, kId).code() == StatusCode::kCorrupt);
+  ::unlink(path.c_str());
+  const Status missing = opened(kUuid, kId);
+  CHECK(missing.code() == StatusCode::kNotFound);
+  CHECK(missing.message().find("put the journal back") != std::string_view::npos);
+}
+
+TEST_CASE("damage where the pool's file needs the journal is refused", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  LineSteps steps(pool);
+  bench::Random random(9);
+  for (int i = 0; i < 5; ++i) steps.store_some(random);
+  JournalHead head;
+  REQUIRE(pool.checkpointer().run().ok());
+  Bytes bytes = pool.journal_bytes();
+  std::memcpy(&head, bytes.data(), sizeof head);
+  JournalHead other;
+  std::memcpy(&other, bytes.data() + kPageBytes, sizeof other);
+  if (other.sequence > head.sequence) head = other;
+  // As if records behind the tail had been in a page that the checkpoint wrote.
+  head.needed = head.tail + 2 * kPageBytes;
+  head.sequence += 1;
+  head.checksum = checksum_of(head);
+  std::memcpy(bytes.data() + head.sequence % 2 * kPageBytes, &head, sizeof head);
+  write_file(pool.path().journal(), bytes);
+  Bytes memory(kPoolBytes);
+  const Status status = replay_into_view(pool.path().string(), kUuid, kId, memory);
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("damaged") != std::string_view::npos);
+}
+
+}  // namespace flugs::pmem
