@@ -22,7 +22,8 @@ class DirtyPages {
   /// Marks the pages of [offset, offset + bytes). Thread-safety: one thread at a time; others may
   /// clear pages meanwhile. Release: who clears a mark sees all that was stored before it.
   void mark(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  /// Takes the mark of a page away; false: it had none. Thread-safety: as `mark`.
+  /// Takes the mark of a page away; false: it had none. Thread-safety: one thread at a time; others
+  /// may mark pages meanwhile.
   bool clear(std::uint64_t page) noexcept;
   /// The first marked page from `page` on, below `end`; or `end`.
   std::uint64_t next(std::uint64_t page, std::uint64_t end) const noexcept;

@@ -26,8 +26,9 @@ class JournalFile {
   /// has its name; kOutOfSpace, kReadOnly, kIoError.
   static Result<JournalFile> create(const std::string& path, std::uint64_t pool_uuid,
                                     std::uint64_t journal_id, JournalShape shape);
-  /// Opens the journal that the pool needs. kNotFound; kCorrupt; kIncompatible; kIoError.
   enum class Use : std::uint8_t { kRead, kWrite };
+  /// Opens the journal that the pool needs. kNotFound; kCorrupt; kIncompatible; kReadOnly;
+  /// kIoError.
   static Result<JournalFile> open(const std::string& path, std::uint64_t pool_uuid,
                                   std::uint64_t journal_id, Use use);
   ~JournalFile();

@@ -44,7 +44,7 @@ struct PoolOptions {
   /// On a disk: size of the journal beside the pool, at its creation; 0: a sixteenth of the pool's
   /// size, from 4 MB to 64 MB. An existing journal that is needed keeps its size.
   std::uint64_t journal_bytes = 0;
-  /// On a disk: checkpoints aim at a replay of at most so many nanoseconds after a crash.
+  /// On a disk, a checkpoint begins when the replay after a crash would take so many nanoseconds.
   std::uint64_t replay_ns = 20'000'000;
   Latency latency;
   /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or

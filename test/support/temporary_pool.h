@@ -22,7 +22,7 @@ class TemporaryPath {
   ~TemporaryPath() { remove(); }
 
   const std::string& string() const noexcept { return path_; }
-  /// Of the journal of a pool at this path.
+  /// The path of the journal that a pool here has on a disk.
   std::string journal() const { return path_ + ".journal"; }
 
  private:
