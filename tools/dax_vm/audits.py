@@ -12,7 +12,7 @@ from dax_vm.lab import POOL, Cut
 from dax_vm.machine import MEDIA_MAX, SLOWEST_ANSWER_S, Machine
 
 POOL_ON_MEDIUM = "/" + os.path.basename(POOL)
-
+JOURNAL_ENDING = ".journal"
 
 FIGURES = ("audited_transactions", "lost_acknowledged", "transactions_completed",
            "transactions_undone")
@@ -108,6 +108,9 @@ class HostAuditor:
         images.copy(medium, self._file_system, self._offset)
         ext4.replay_journal(self._file_system)
         found = ext4.extract(self._file_system, POOL_ON_MEDIUM, self._pool)
+        # A pool that is not on DAX has a journal beside it.
+        ext4.extract(self._file_system, POOL_ON_MEDIUM + JOURNAL_ENDING,
+                     self._pool + JOURNAL_ENDING)
         ext4.expect_consistent(self._file_system)
         return found
 
@@ -124,7 +127,7 @@ class HostAuditor:
         return done
 
     def _clean_up(self):
-        for path in (self._file_system, self._pool, self._witness):
+        for path in (self._file_system, self._pool, self._pool + JOURNAL_ENDING, self._witness):
             if os.path.exists(path):
                 os.unlink(path)
 
