@@ -197,6 +197,7 @@ struct Message {
     if (!user.execute(step).ok()) ::_exit(5);
     tell({Message::Kind::kAcknowledged});
   }
+  const std::lock_guard lock(mutex);  // no thread that checkpoints waits for an answer now
   ::_exit(0);
 }
 
