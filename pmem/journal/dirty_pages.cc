@@ -28,6 +28,7 @@ Result<DirtyPages> DirtyPages::reserve(std::uint64_t bytes, const std::string& w
 DirtyPages::DirtyPages(DirtyPages&& other) noexcept
     : marks_(std::exchange(other.marks_, nullptr)),
       pages_(other.pages_),
+      end_(other.end_.load(std::memory_order_relaxed)),
       count_(other.count_.load(std::memory_order_relaxed)) {}
 
 DirtyPages::~DirtyPages() {
@@ -39,6 +40,7 @@ DirtyPages::~DirtyPages() {
 void DirtyPages::mark(std::uint64_t offset, std::uint64_t bytes) noexcept {
   const std::uint64_t end = (offset + bytes + kPageBytes - 1) / kPageBytes;
   FLUGS_DCHECK(end <= pages_);
+  if (end > end_.load(std::memory_order_relaxed)) end_.store(end, std::memory_order_relaxed);
   std::int64_t added = 0;
   for (std::uint64_t page = offset / kPageBytes; page < end; ++page) {
     const std::atomic_ref<std::uint8_t> mark(marks_[page]);
@@ -58,8 +60,9 @@ bool DirtyPages::clear(std::uint64_t page) noexcept {
 std::uint64_t DirtyPages::next(std::uint64_t page, std::uint64_t end) const noexcept {
   FLUGS_DCHECK(end <= pages_);
   constexpr std::uint64_t kStep = sizeof(std::uint64_t);
-  while (page < end) {
-    if (page % kStep == 0 && page + kStep <= end &&
+  const std::uint64_t marked_end = std::min(end, end_.load(std::memory_order_relaxed));
+  while (page < marked_end) {
+    if (page % kStep == 0 && page + kStep <= marked_end &&
         __atomic_load_n(reinterpret_cast<const std::uint64_t*>(marks_ + page), __ATOMIC_RELAXED) ==
             0) {
       page += kStep;

@@ -25,7 +25,8 @@ class DirtyPages {
   /// Takes the mark of a page away; false: it had none. Thread-safety: one thread at a time; others
   /// may mark pages meanwhile.
   bool clear(std::uint64_t page) noexcept;
-  /// The first marked page from `page` on, below `end`; or `end`.
+  /// The first marked page from `page` on, below `end`; or `end`. Reads nothing behind the last
+  /// page that was ever marked: the largest pool has many more.
   std::uint64_t next(std::uint64_t page, std::uint64_t end) const noexcept;
   /// How many pages are marked. Thread-safety: any thread.
   std::uint64_t count() const noexcept;
@@ -35,7 +36,8 @@ class DirtyPages {
 
   std::uint8_t* marks_;
   std::uint64_t pages_;
-  std::atomic<std::int64_t> count_{0};  // relaxed
+  std::atomic<std::uint64_t> end_{0};  // no page from here on was ever marked; relaxed, as count_
+  std::atomic<std::int64_t> count_{0};
 };
 
 }  // namespace flugs::pmem
