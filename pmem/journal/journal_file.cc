@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "base/check.h"
 
@@ -22,39 +21,14 @@ struct alignas(kPageBytes) Page {
   std::array<std::byte, kPageBytes> bytes{};
 };
 
-StatusCode journal_code_of(int error) noexcept {
-  switch (error) {
-    case ENOENT:
-      return StatusCode::kNotFound;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return StatusCode::kReadOnly;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return StatusCode::kOutOfSpace;
-    default:
-      return StatusCode::kIoError;
-  }
-}
-
 }  // namespace
 
 std::string journal_path(const std::string& pool_path) { return pool_path + ".journal"; }
 
-JournalFile::Descriptor::~Descriptor() {
-  if (fd < 0) return;
-  const ForkPause pause;  // a child has both the descriptor and its entry, or neither
-  at_fork.leave();
-  ::close(fd);
-}
-
 JournalFile::~JournalFile() = default;
 
 Status JournalFile::failed(const char* what, int error) const {
-  return Status(journal_code_of(error),
-                fmt::format("{}: {}: {}", path_, what, std::strerror(error)));
+  return file_error(path_, what, error);
 }
 
 Result<JournalFile> JournalFile::open_file(const std::string& path, int flags) {
@@ -66,11 +40,7 @@ Result<JournalFile> JournalFile::open_file(const std::string& path, int flags) {
   if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
   if (!S_ISREG(info.st_mode))
     return Status(StatusCode::kInvalidArgument, fmt::format("{}: not a regular file", path));
-  Status status = file.descriptor_->at_fork.enter(
-      [](void* descriptor) noexcept {
-        ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
-      },
-      file.descriptor_.get());
+  Status status = file.opened_->handle.enter_fork_rule();
   if (!status.ok()) return status;
   return file;
 }
@@ -92,20 +62,44 @@ Status JournalFile::read_head() {
   return {};
 }
 
+/// Against the process that still writes the journal of a pool that was moved away.
+Status JournalFile::lock() const {
+  const Result<bool> locked = opened_->handle.lock(F_WRLCK, path_);
+  if (!locked.ok()) return locked.status();
+  if (*locked) return {};
+  return Status(StatusCode::kBusy,
+                fmt::format("{}: an open pool, which was moved away, uses this journal: close that "
+                            "pool, or give this one another name",
+                            path_));
+}
+
+/// What lies at the path may be another file, or the last changes of another pool. Zeros in place
+/// of heads are left of a creation that was cut short.
+Status JournalFile::check_free(const Status& head_found) const {
+  if (head_found.ok() && head_.is_closed != 0) return {};
+  if (head_found.ok())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{}: has the last changes of pool {:016x}, which was not closed: if "
+                              "that pool was moved, move this file beside it; if it is gone, "
+                              "remove this file",
+                              path_, head_.pool_uuid));
+  std::array<std::array<char, 8>, 2> magics{};
+  for (std::size_t i = 0; i < magics.size(); ++i)
+    static_cast<void>(
+        ::pread(fd(), magics[i].data(), magics[i].size(), static_cast<off_t>(i * kPageBytes)));
+  if (magics == decltype(magics){}) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("{}: exists, and is no journal that this program can use: move it away",
+                            path_));
+}
+
 Result<JournalFile> JournalFile::create(const std::string& path, std::uint64_t pool_uuid,
                                         std::uint64_t journal_id, JournalShape shape) {
   Result<JournalFile> file = open_file(path, O_RDWR | O_CREAT);
   if (!file.ok()) return file;
-  struct stat info{};
-  if (::fstat(file->fd(), &info) != 0) return file->failed("fstat", errno);
-  const Status found = info.st_size == 0 ? Status(StatusCode::kNotFound) : file->read_head();
-  std::array<char, 8> magic{};
-  const bool is_journal =
-      info.st_size == 0 || (::pread(file->fd(), magic.data(), magic.size(), 0) > 0 &&
-                            (magic == kJournalMagic || magic == std::array<char, 8>{}));
-  if (!found.ok() && !is_journal)
-    return Status(StatusCode::kAlreadyExists,
-                  fmt::format("{}: exists, and is no journal; move it away", path));
+  if (Status s = file->lock(); !s.ok()) return s;
+  const Status found = file->read_head();
+  if (Status s = file->check_free(found); !s.ok()) return s;
   const bool has_ring = found.ok() && file->head_.data_bytes == shape.data_bytes &&
                         file->head_.segment_bytes == shape.segment_bytes;
   Status status = has_ring ? Status() : file->write_zeros(kJournalDataOffset + shape.data_bytes);
@@ -129,6 +123,7 @@ Status JournalFile::begin(std::uint64_t pool_uuid, std::uint64_t journal_id, Jou
   head.segment_bytes = shape.segment_bytes;
   head.tail_epoch = 1;
   head.epoch = 1;
+  head.is_closed = 1;  // no pool names it yet
   return write_head(head);
 }
 
@@ -142,6 +137,7 @@ Result<JournalFile> JournalFile::open(const std::string& path, std::uint64_t poo
                               "beside the pool",
                               path));
   if (!file.ok()) return file;
+  if (Status s = use == Use::kWrite ? file->lock() : Status(); !s.ok()) return s;
   if (Status s = file->read_head(); !s.ok()) return s;
   if (file->head_.pool_uuid != pool_uuid || file->head_.journal_id != journal_id)
     return Status(
@@ -178,19 +174,7 @@ Status JournalFile::write_zeros(std::uint64_t bytes) {
     at += written > 0 ? static_cast<std::uint64_t>(written) : 0;
   }
   if (::fsync(fd()) != 0) return failed("fsync", errno);
-  return sync_directory();
-}
-
-Status JournalFile::sync_directory() const {
-  const std::size_t slash = path_.rfind('/');
-  const std::string folder =
-      slash == std::string::npos ? "." : path_.substr(0, std::max<std::size_t>(slash, 1));
-  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return errno == EACCES ? Status() : failed("cannot open its folder", errno);
-  Status status;
-  if (::fsync(directory) != 0 && errno != EINVAL) status = failed("fsync of its folder", errno);
-  ::close(directory);
-  return status;
+  return sync_folder_of(path_);
 }
 
 Status JournalFile::write_head(JournalHead next) {
@@ -211,7 +195,7 @@ Status JournalFile::write(JournalPlace place, std::span<const std::byte> bytes) 
 
 Status JournalFile::write_durably(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const bool has_dsync = descriptor_->has_dsync.load(std::memory_order_relaxed);
+    const bool has_dsync = opened_->has_dsync.load(std::memory_order_relaxed);
     const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const ssize_t written =
         ::pwritev2(fd(), &part, 1, static_cast<off_t>(offset), has_dsync ? RWF_DSYNC : 0);
@@ -224,7 +208,7 @@ Status JournalFile::write_durably(std::uint64_t offset, std::span<const std::byt
     const int error = written == 0 ? EIO : errno;
     if (error == EINTR) continue;
     if (error == EOPNOTSUPP && has_dsync) {
-      descriptor_->has_dsync.store(false, std::memory_order_relaxed);
+      opened_->has_dsync.store(false, std::memory_order_relaxed);
     } else if (error != EINVAL || !leave_direct_io()) {
       return failed(fmt::format("cannot write {} bytes", bytes.size()).c_str(), error);
     }

@@ -34,7 +34,8 @@ struct JournalHead {
   std::uint64_t tail_epoch;     ///< of the record there
   std::uint64_t needed;         ///< the pool's file needs the records up to here
   std::uint64_t epoch;          ///< the number of openings; no record has a greater one
-  std::array<std::uint64_t, 4> reserved;
+  std::uint64_t is_closed;      ///< 1: no pool needs the journal; 0: the pool that names it may
+  std::array<std::uint64_t, 3> reserved;
   std::uint64_t checksum;  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(JournalHead) == 128);

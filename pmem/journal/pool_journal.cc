@@ -66,7 +66,8 @@ Status PoolJournal::make_room(const Target& target, ReplayEnd& end) {
 
 // Protocol journal-resume. The pool's file names the journal already, or will.
 //   step  store                     made durable by     power cut just after it: recovery
-//   1     the head: epoch + 1       its own write       replays the same records
+//   1     the head: epoch + 1, not  its own write       replays the same records
+//         closed
 //   2     the first record: where   the first batch     replays the same records, or those behind
 //         the former ones ended                         it, too
 // Must hold:  1 before 2: records of an epoch that the head does not have are not read, and the
@@ -75,11 +76,18 @@ Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
   const bool is_new = end.epoch == 0;
   JournalHead head = file_.head();
   head.epoch += is_new ? 0 : 1;
+  head.is_closed = is_new ? 1 : 0;
   if (Status s = is_new ? Status() : file_.write_head(head); !s.ok()) return s;
   journal_.emplace(file_, dirty_, target.pool.data(), end, target.replay_ns);
   checkpointer_.emplace(target.file, file_, *journal_, dirty_, target.pool.data(),
                         (target.pool_bytes_max + kPageBytes - 1) / kPageBytes);
   return {};
+}
+
+Status PoolJournal::set_closed(bool is_closed) {
+  JournalHead head = file_.head();
+  head.is_closed = is_closed ? 1 : 0;
+  return file_.write_head(head);
 }
 
 Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, std::uint64_t id,

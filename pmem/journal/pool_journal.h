@@ -38,6 +38,10 @@ class PoolJournal {
                                                       std::uint64_t pool_uuid, std::uint64_t id,
                                                       const Target& target);
 
+  /// Says durably in the journal's head whether the pool is closed. Otherwise no other pool can
+  /// begin the journal anew. Only while no checkpoint runs.
+  Status set_closed(bool is_closed);
+
   std::uint64_t id() const noexcept { return file_.head().journal_id; }
   Journal& journal() noexcept { return *journal_; }
   Checkpointer& checkpointer() noexcept { return *checkpointer_; }

@@ -103,15 +103,20 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& opt
   return is_found ? journal_->checkpointer().start() : Status();
 }
 
-// Protocol journal-begin. While the pool is opened, by one thread; no checkpoint runs before 4.
+// Protocol journal-begin. While the pool is opened, by one thread; no checkpoint runs before 5.
 //   step  store                        made durable by     power cut just after it: recovery
-//   1     the journal, empty           its head            the file names none: not looked for
+//   1     the journal, empty; its      its own write       the file names none: not looked for
+//         head says: closed
 //   2     both headers: its id         in the journal      the same; what the journal has is gone
 //   3     the pages with the headers   fdatasync           replays the journal, if it reads the id
-//   4     checkpoints                  protocol            replays the journal
+//   4     the head: not closed         its own write       replays the journal
+//   5     checkpoints                  protocol            replays the journal
 //                                      checkpoint
-// Must hold:  3 before 4, and before anything is promised: a file that has pages of checkpoints,
+// Must hold:  3 before 5, and before anything is promised: a file that has pages of checkpoints,
 //             but does not name the journal, would be taken for whole.
+//             3 before 4: nobody could use a journal that no file names and that is not closed.
+//             4 before anything is promised: until then another pool may begin the journal anew,
+//             if this one is moved away.
 Status ObjectPool::name_journal() {
   if (root()->headers[0].journal_id == journal_->id()) return {};
   {
@@ -121,25 +126,32 @@ Status ObjectPool::name_journal() {
   }
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(root()) - base());
   Status status = journal_->checkpointer().write_now(offset, sizeof(PoolRoot{}.headers));
-  return status.ok() ? journal_->checkpointer().start() : status;
+  if (status.ok()) status = journal_->set_closed(false);
+  if (!status.ok()) return status;
+  status = journal_->checkpointer().start();
+  if (!status.ok()) static_cast<void>(journal_->set_closed(true));
+  return status;
 }
 
 // Protocol journal-end. When the pool is closed, and nobody else uses it.
 //   step  store                        made durable by     power cut just after it: recovery
 //   1     all dirty pages              checkpoint          replays what the journal has left
-//   2     both headers: id 0           in the journal      replays it
-//   3     the pages with the headers   checkpoint          replays it, or the file names none
-// Must hold:  1 before 3. On a failure the file goes on to need its journal.
+//   2     the journal's head: closed   its own write       the same
+//   3     both headers: id 0           in the journal      replays it
+//   4     the pages with the headers   checkpoint          replays it, or the file names none
+// Must hold:  1 before 4. On a failure the file goes on to need its journal.
+//             1 before 2: from then on the file has everything but the headers of 3.
+//             2 before 4: a file that names no journal needs none that is not closed.
 void ObjectPool::end_journal() {
   detach_allocator();
   Checkpointer& checkpointer = journal_->checkpointer();
   checkpointer.stop();
-  if (!checkpointer.run().ok()) return;
+  if (!checkpointer.run().ok() || !journal_->set_closed(true).ok()) return;
   {
     Persister persister(medium());
     set_journal_id(*root(), 0, persister);
   }
-  static_cast<void>(checkpointer.run());
+  if (!checkpointer.run().ok()) static_cast<void>(journal_->set_closed(false));
 }
 
 /// The file was opened on a medium without journals: what it needed is stored and durable.

@@ -24,34 +24,6 @@ namespace {
 
 constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
 
-StatusCode code_of(int error) noexcept {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return StatusCode::kNotFound;
-    case EEXIST:
-      return StatusCode::kAlreadyExists;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-    case ETXTBSY:
-      return StatusCode::kReadOnly;
-    case ELOOP:
-    case EISDIR:
-    case ENXIO:
-    case ENAMETOOLONG:
-      return StatusCode::kInvalidArgument;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return StatusCode::kOutOfSpace;
-    case EAGAIN:
-      return StatusCode::kBusy;
-    default:
-      return StatusCode::kIoError;
-  }
-}
-
 /// A system call would take the text before the zero as the path.
 Status check_path(const std::string& path) {
   const std::size_t zero = path.find('\0');
@@ -61,17 +33,10 @@ Status check_path(const std::string& path) {
       fmt::format("{}: the path contains a zero byte, at position {}", path.substr(0, zero), zero));
 }
 
-std::string directory_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-}
-
 }  // namespace
 
 Status PoolFile::failed(const char* what, int error) const {
-  const char* hint = error == ELOOP ? " (a symbolic link is not followed)" : "";
-  return Status(code_of(error),
-                fmt::format("{}: {}: {}{}", path_, what, std::strerror(error), hint));
+  return file_error(path_, what, error);
 }
 
 Result<PoolFile> PoolFile::create(const std::string& path) {
@@ -81,8 +46,8 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) == 0) return file.failed("cannot create", EEXIST);
   if (errno != ENOENT) return file.failed("cannot create", errno);
-  file.descriptor_->fd =
-      ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  file.handle_->replace(
+      ::open(folder_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   file.is_at_path_ = false;
   file.was_without_path_ = true;
   // publish() needs /proc, which may be missing.
@@ -94,9 +59,8 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
 }
 
 Status PoolFile::create_at_path() {
-  if (fd() >= 0) ::close(fd());
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  descriptor_->fd = ::open(path_.c_str(), flags, S_IRUSR | S_IWUSR);
+  handle_->replace(::open(path_.c_str(), flags, S_IRUSR | S_IWUSR));
   is_at_path_ = fd() >= 0;
   return fd() < 0 ? failed("cannot create", errno) : Status();
 }
@@ -110,7 +74,7 @@ Status PoolFile::publish() {
       ::linkat(AT_FDCWD, path_to_open().c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
     return failed("cannot create", errno);
   is_at_path_ = true;
-  return sync_directory();
+  return sync_folder_of(path_);
 }
 
 Result<PoolFile> PoolFile::open(const std::string& path) {
@@ -145,42 +109,17 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, Lock lock) {
   return file;
 }
 
-PoolFile::Descriptor::~Descriptor() {
-  if (fd < 0) return;
-  const ForkPause pause;  // a child has both the descriptor and its entry, or neither
-  at_fork.leave();
-  // A child forked just now may not have closed its copy yet, and the copy would keep the locks.
-  struct flock whole{};
-  whole.l_type = F_UNLCK;
-  whole.l_whence = SEEK_SET;
-  ::fcntl(fd, F_OFD_SETLK, &whole);
-  ::flock(fd, LOCK_UN);
-  ::close(fd);
-}
-
-// The locks belong to the open file description, which the parent shares: they stay with the
-// parent.
-void PoolFile::Descriptor::close_in_child(void* descriptor) noexcept {
-  ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
-}
-
 /// Our own lock, of another kind than the flock of libpmemobj and its tools, which creation leaves
 /// to the library and map() takes. It is held from before the first byte is read or written, so no
 /// other process sees a half-created pool.
 Status PoolFile::lock(short kind) const {
-  if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
-      !s.ok())
-    return s;
-  struct flock whole{};
-  whole.l_type = kind;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(fd(), F_OFD_SETLK, &whole) == 0) return {};
-  if (errno == EAGAIN || errno == EACCES) {
-    return Status(
-        StatusCode::kBusy,
-        fmt::format("{}: the pool is already open, in another process or in this one", path_));
-  }
-  return failed("cannot lock", errno);
+  if (Status s = handle_->enter_fork_rule(); !s.ok()) return s;
+  const Result<bool> locked = handle_->lock(kind, path_);
+  if (!locked.ok()) return locked.status();
+  if (*locked) return {};
+  return Status(
+      StatusCode::kBusy,
+      fmt::format("{}: the pool is already open, in another process or in this one", path_));
 }
 
 Result<std::uint64_t> PoolFile::size() const {
@@ -329,16 +268,6 @@ Status PoolFile::sync_data() {
 Status PoolFile::sync() const {
   if (::fsync(fd()) == 0) return {};
   return failed("fsync", errno);
-}
-
-Status PoolFile::sync_directory() const {
-  const int folder = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
-  // If the directory cannot be read or synced, no more can be done.
-  Status status;
-  if (::fsync(folder) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
-  ::close(folder);
-  return status;
 }
 
 void PoolFile::discard() const noexcept {

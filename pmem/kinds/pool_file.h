@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "base/fork.h"
 #include "flugs/status.h"
 #include "pmem/journal/checkpointer.h"
+#include "pmem/medium/file_handle.h"
 #include "pmem/medium/file_view.h"
 #include "pmem/medium/medium.h"
 
@@ -74,33 +74,20 @@ class PoolFile final : public PageFile {
   Result<MediumKind> detect_medium() const;
 
  private:
-  /// A descriptor that a forked child closes at once, because it would keep the file locked when
-  /// the parent has closed it. From then on every call in the child fails.
-  struct Descriptor {
-    explicit Descriptor(int number) noexcept : fd(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor();
-    static void close_in_child(void* descriptor) noexcept;
-    int fd;
-    AtFork at_fork = {};
-  };
-
   PoolFile(std::string path, int fd)
-      : path_(std::move(path)), descriptor_(std::make_unique<Descriptor>(fd)) {}
-  int fd() const noexcept { return descriptor_->fd; }
+      : path_(std::move(path)), handle_(std::make_unique<FileHandle>(fd)) {}
+  int fd() const noexcept { return handle_->fd(); }
   Status create_at_path();
   /// Another descriptor of a file that was created without its path; -1: the path does not lead to
   /// it.
   int open_by_path() const noexcept;
-  Status sync_directory() const;
   enum class Lock : std::uint8_t { kNone, kRead, kWrite };
   static Result<PoolFile> open_regular(const std::string& path, Lock lock);
   Status lock(short kind) const;
   Status failed(const char* what, int error) const;
 
   std::string path_;
-  std::unique_ptr<Descriptor> descriptor_;
+  std::unique_ptr<FileHandle> handle_;
   bool is_at_path_ = true;
   bool was_without_path_ = false;
 };
