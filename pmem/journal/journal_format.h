@@ -20,6 +20,11 @@ inline constexpr std::array<char, 8> kJournalMagic = {'f', 'l', 'u', 'g', 's', '
 inline constexpr std::uint32_t kJournalVersion = 1;
 inline constexpr std::uint64_t kJournalDataOffset = 2 * kPageBytes;
 
+/// The first page that begins at `place` or behind it.
+constexpr JournalPlace page_end(JournalPlace place) noexcept {
+  return (place + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 /// Each of the two copies is written in turn; the greater sequence of whole copies counts.
 struct JournalHead {
   std::array<char, 8> magic;

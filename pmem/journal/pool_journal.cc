@@ -46,7 +46,7 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
 /// a torn batch may have left whole records of the former epoch behind its end.
 Status PoolJournal::make_room(const Target& target, ReplayEnd& end) {
   JournalHead head = file_.head();
-  const JournalPlace place = (end.place + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const JournalPlace place = page_end(end.place);
   if (place - head.tail <= head.data_bytes / 2) return {};
   const std::uint64_t pages = (target.pool.size() + kPageBytes - 1) / kPageBytes;
   for (std::uint64_t page = dirty_.next(0, pages); page < pages; page = dirty_.next(page, pages)) {

@@ -4,67 +4,23 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <optional>
 
-#include "base/check.h"
+#include "pmem/journal/read_ahead.h"
 #include "pmem/medium/persist.h"
 
 namespace flugs::pmem {
 
 namespace {
 
-/// What is read at a time, at least: a usual restart has a few MB to replay.
-constexpr std::uint64_t kStepBytes = std::uint64_t{256} << 10;
-
-/// Reads a journal from its tail on, segment by segment, no more of them than is asked for.
-class RecordReader {
- public:
-  explicit RecordReader(const JournalFile& journal)
-      : journal_(journal),
-        bytes_(journal.head().segment_bytes),
-        segment_(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{kPageBytes}))) {}
-  ~RecordReader() { ::operator delete(segment_, std::align_val_t{kPageBytes}); }
-  RecordReader(const RecordReader&) = delete;
-  RecordReader& operator=(const RecordReader&) = delete;
-
-  /// The bytes from `place` on: all of the record that begins there, if there is one.
-  Result<std::span<std::byte>> from(JournalPlace place) {
-    const JournalPlace segment_end = (place / bytes_ + 1) * bytes_;
-    if (place < begin_ || place >= segment_end_) {
-      begin_ = end_ = place / kPageBytes * kPageBytes;
-      segment_end_ = segment_end;
-    }
-    if (Status s = read_to(place + sizeof(RecordHead)); !s.ok()) return s;
-    RecordHead head;
-    std::memcpy(&head, at(place), sizeof head);
-    if (Status s = read_to(place + head.bytes); !s.ok()) return s;
-    return std::span<std::byte>(at(place), end_ - place);
-  }
-
- private:
-  std::byte* at(JournalPlace place) noexcept { return segment_ + place % bytes_; }
-
-  /// As far as the segment goes.
-  Status read_to(JournalPlace place) {
-    if (place <= end_ || end_ == segment_end_) return {};
-    const JournalPlace wanted = std::max(place, end_ + kStepBytes);
-    const JournalPlace whole_pages = (wanted + kPageBytes - 1) / kPageBytes * kPageBytes;
-    const JournalPlace next = std::min(whole_pages, segment_end_);
-    Status status = journal_.read(end_, {at(end_), next - end_});
-    if (status.ok()) end_ = next;
-    return status;
-  }
-
-  const JournalFile& journal_;
-  const std::uint64_t bytes_;
-  std::byte* segment_;
-  // What is in memory, of which segment; nothing at first.
-  JournalPlace begin_ = 0;
-  JournalPlace end_ = 0;
-  JournalPlace segment_end_ = 0;
-};
+/// The bytes from `place` on: all of the record that begins there, if there is one.
+Result<std::span<std::byte>> record_at(ReadAhead& reader, JournalPlace place) {
+  const Result<std::span<std::byte>> begin = reader.from(place, sizeof(RecordHead));
+  if (!begin.ok()) return begin;
+  RecordHead head;
+  std::memcpy(&head, begin->data(), sizeof head);
+  return head.bytes <= begin->size() ? begin : reader.from(place, head.bytes);
+}
 
 RecordHead head_of(std::span<const std::byte> record) noexcept {
   RecordHead head;
@@ -79,11 +35,11 @@ struct Resumption {
   std::uint64_t epoch;
 };
 
-Result<std::optional<Resumption>> find_resumption(RecordReader& reader, const JournalHead& head,
+Result<std::optional<Resumption>> find_resumption(ReadAhead& reader, const JournalHead& head,
                                                   const ReplayEnd& end) {
-  const JournalPlace place = (end.place + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const JournalPlace place = page_end(end.place);
   constexpr std::uint64_t kBytes = sizeof(RecordHead) + sizeof(ResumeBody);
-  const Result<std::span<std::byte>> bytes = reader.from(place);
+  const Result<std::span<std::byte>> bytes = record_at(reader, place);
   if (!bytes.ok()) return bytes.status();
   const RecordHead record = head_of(*bytes);
   if (record.kind != RecordKind::kResume || record.bytes != kBytes)
@@ -125,10 +81,10 @@ Status store_lines(std::span<const std::byte> record, std::span<std::byte> pool,
 Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
                          FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
   const JournalHead& head = journal.head();
-  RecordReader reader(journal);
+  ReadAhead reader(journal, head.tail);
   ReplayEnd end{.place = head.tail, .epoch = head.tail_epoch};
   while (end.place - head.tail < head.data_bytes) {
-    const Result<std::span<std::byte>> bytes = reader.from(end.place);
+    const Result<std::span<std::byte>> bytes = record_at(reader, end.place);
     if (!bytes.ok()) return bytes.status();
     if (!is_record(*bytes, {head.journal_id, end.place, end.epoch})) {
       const Result<std::optional<Resumption>> next = find_resumption(reader, head, end);
