@@ -8,6 +8,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/conflict.h
   ${PROJECT_SOURCE_DIR}/include/flugs/crashtest.h
   ${PROJECT_SOURCE_DIR}/include/flugs/database.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/durability.h
   ${PROJECT_SOURCE_DIR}/include/flugs/events.h
   ${PROJECT_SOURCE_DIR}/include/flugs/expression.h
   ${PROJECT_SOURCE_DIR}/include/flugs/flugs.h

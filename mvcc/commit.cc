@@ -136,12 +136,15 @@ void Commit::flush_stamps_left(Slot& slot) noexcept {
 //         slot's former transaction
 //   2     commit record: generation, time-       flush, one       completes step 4 from the intents
 //         stamp and their check, in one line     fence, waited for
+//                                                (soon: not)
 //   3     (DRAM) mirror := committed             -                the same
 //   4     created and deleted words := time-     flush with step  the same; done: no row bears the
 //         stamp                                  1 of the slot's  tag any more
 //                                                next commit
 // Must hold:  1 before 2, else a committed row could be missing or torn.
-//             2 before 3, else a reader could see what a power cut takes back (P1).
+//             2 before 3, else a reader could see what a power cut takes back (P1). With soon that
+//             is so on a medium with a journal; the order of the journal's records keeps the rest:
+//             who commits after having seen it is taken back with it.
 //             4 durable before the half's intents are overwritten: halves alternate, and the fence
 //             of step 1 of the other half lies between.
 // Need not:   any order inside step 1, inside the record of step 2, inside step 4.
@@ -184,7 +187,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   store_record(half, slot.index_, slot.generation_, timestamp);
   persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
   persister.fence("commit/2");
-  if (Status s = persister.wait_durable(); !s.ok()) return s;
+  if (Status s = make_durable(persister); !s.ok()) return s;
 
   // Every transaction that begins after our return sees this one. The fences took longer than
   // `pass` needs, so this does not wait.
@@ -203,6 +206,11 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   }
   slot.generation_ += 1;
   return timestamp;
+}
+
+Status Commit::make_durable(pmem::Persister& persister) const {
+  if (__builtin_expect(!soon_.has_value(), 1)) return persister.wait_durable();
+  return persister.want_durable(*soon_);
 }
 
 // Nothing needs to become durable, also if the transaction goes on and commits: recovery completes

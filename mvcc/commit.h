@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +22,9 @@ namespace flugs::mvcc {
 class Commit {
  public:
   explicit Commit(TransactionSlots& slots) noexcept : slots_(slots) {}
+  /// With `soon`, `run` does not wait until the commit is durable: it should be after this time.
+  Commit(TransactionSlots& slots, std::optional<std::chrono::microseconds> soon) noexcept
+      : slots_(slots), soon_(soon) {}
 
   enum class Lock : std::uint8_t { kLocked, kConflict, kDeletedBySelf };
   /// Locks a row that the transaction sees, so that it alone may delete it: the first updater wins.
@@ -28,7 +33,8 @@ class Commit {
 
   /// Flushes writes of a running transaction, without a fence, so that its commit need not.
   static void flush_ahead(Slot& slot, std::span<const Write> writes) noexcept;
-  /// Makes `writes` durable, then visible, and returns the commit time-stamp. The first `flushed`
+  /// Makes `writes` durable (with `soon`: orders them), then visible, and returns the
+  /// commit time-stamp. The first `flushed`
   /// of them were flushed ahead and have not changed since. `flush_rest` flushes what the rows
   /// refer to; it is called before the first fence. `is_durable` is called after the last fence.
   /// `may_commit` is called when the time-stamp is known, and decides. Fails with kOutOfSpace (no
@@ -55,8 +61,10 @@ class Commit {
  private:
   static void flush_stamps_left(Slot& slot) noexcept;
   Status store_intents(Slot& slot, const std::vector<Write>& writes);
+  Status make_durable(pmem::Persister& persister) const;
 
   TransactionSlots& slots_;
+  const std::optional<std::chrono::microseconds> soon_ = {};
 };
 
 }  // namespace flugs::mvcc

@@ -24,6 +24,7 @@ struct TatpRunOptions {
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
   Isolation isolation = Isolation::kSnapshot;
+  CommitOptions commit = {};
   bool prepares = false;  ///< users look rows up through Database::prepare
   std::uint64_t seed = 1;
   /// Transactions that a user knows of beyond the one it executes, as a server knows those that

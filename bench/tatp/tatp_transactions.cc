@@ -97,7 +97,7 @@ void TatpClient::prefetch(const TatpRequest& request) const noexcept {
 }
 
 Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
-  Status status = transaction.commit();
+  Status status = transaction.commit(commit_options_);
   if (!status.ok()) return status;
   if (transaction.commit_timestamp() != 0) commit_timestamp_ = transaction.commit_timestamp();
   return TatpOutcome::kDone;

@@ -28,6 +28,8 @@ class TatpClient {
              Isolation isolation = Isolation::kSnapshot) noexcept
       : database_(database), tables_(tables), isolation_(isolation) {}
 
+  /// How transactions commit from here on.
+  void set_commit(const CommitOptions& options) noexcept { commit_options_ = options; }
   /// From here on looks rows up through Database::prepare, instead of by keys (KeyId).
   Status prepare();
 
@@ -71,6 +73,7 @@ class TatpClient {
   Database& database_;
   TatpTables tables_;
   Isolation isolation_;
+  CommitOptions commit_options_;
   bool is_prepared_ = false;
   Prepared subscriber_;
   Prepared subscriber_by_number_;

@@ -21,6 +21,7 @@ TatpUser::TatpUser(TatpControl& control, Database& database, const TatpTables& t
       client_(database, tables, options.isolation),
       generator_(population, options.mix, options.distribution, user_seed(options.seed, index)),
       requests_(options.lookahead + 1) {
+  client_.set_commit(options.commit);
   if (options.prepares) FLUGS_CHECK(client_.prepare().ok());  // the keys are those of the tables
   if (options.witness == nullptr) return;
   log_.emplace(*options.witness, index);

@@ -133,6 +133,19 @@ Status undo_part(Database& database, const Ids& ids, std::int64_t buyer) {
   return t.commit();
 }
 
+Status many_orders(Database& database, const Ids& ids, std::int64_t buyer) {
+  // --8<-- [start:soon]
+  for (int i = 0; i < 1000; ++i) {
+    FLUGS_ASSIGN(Transaction t, database.begin());
+    FLUGS_TRY(t.insert(ids.orders, {{ids.customer, buyer}}).status());
+    FLUGS_TRY(t.commit({.durability = Durability::kSoon, .soon = 20ms}));
+  }
+  // Waits for all of them at once.
+  FLUGS_TRY(database.wait_durable(database.durable_token()));
+  // --8<-- [end:soon]
+  return {};
+}
+
 Status who_is_open(Database& database) {
   FLUGS_ASSIGN(Transaction sleepy, database.begin(AccessMode::kReadOnly));
   // --8<-- [start:limit]
@@ -185,6 +198,7 @@ Status transactions(Database& database) {
   FLUGS_TRY(see_conflict(database, ids));
   FLUGS_TRY(lock(database, ids));
   FLUGS_TRY(undo_part(database, ids, buyer));
+  FLUGS_TRY(many_orders(database, ids, buyer));
   FLUGS_TRY(who_is_open(database));
   return threads(database, ids, buyer);
 }

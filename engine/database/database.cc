@@ -7,6 +7,7 @@
 
 #include "base/names.h"
 #include "engine/database/database_core.h"
+#include "engine/database/durable_tokens.h"
 #include "flugs/version.h"
 #include "pmem/pool/pool_format.h"
 #include "tables/catalog/schema_difference.h"
@@ -267,6 +268,24 @@ Status Database::cancel(TransactionId transaction) noexcept {
 
 Status Database::end_abandoned(TransactionId transaction, std::chrono::milliseconds idle) {
   return is_usable(core_) ? core_->end_abandoned(transaction, idle) : unusable(core_);
+}
+
+DurableToken Database::durable_token() const noexcept {
+  return is_usable(core_) ? core_->durable_tokens().now() : DurableToken();
+}
+
+bool Database::is_durable(const DurableToken& token) const noexcept {
+  return is_usable(core_) && core_->durable_tokens().is_durable(token);
+}
+
+Status Database::wait_durable(const DurableToken& token) {
+  return is_usable(core_) ? core_->durable_tokens().wait(token) : unusable(core_);
+}
+
+void Database::when_durable(const DurableToken& token,
+                            std::function<void(const Status&)> callback) {
+  if (!is_usable(core_)) return callback(unusable(core_));
+  core_->durable_tokens().when_durable(token, std::move(callback));
 }
 
 Status Database::finish_opening() {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/long_call.h"
+#include "engine/database/durable_tokens.h"
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/catalog/schema_codec.h"
@@ -198,12 +199,15 @@ Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
   return merge_status_of(target->data(), target->merge_record());
 }
 
+DurableTokens DatabaseCore::durable_tokens() const noexcept { return {*pool_, opening_}; }
+
 Statistics DatabaseCore::statistics() const {
   Statistics statistics;
   const pmem::Medium& medium = pool_->medium();
   statistics.medium = std::string(medium.facts().name);
   statistics.flush = std::string(medium.flush_name());
   statistics.guarantee = std::string(medium.facts().guarantee);
+  statistics.guarantee_soon = std::string(medium.facts().guarantee_soon);
   const pmem::SpaceReport space = pool_->allocator().space();
   statistics.pool_reserved_bytes = space.reserved_bytes;
   statistics.pool_allocated_bytes = space.allocated_bytes;
@@ -217,6 +221,14 @@ Statistics DatabaseCore::statistics() const {
   statistics.lines_flushed = counters.lines_flushed;
   statistics.fences = counters.fences;
   statistics.bytes_written = counters.bytes_written;
+  if (const pmem::LineJournal* journal = medium.journal(); journal != nullptr) {
+    const pmem::JournalCounters work = journal->counters();
+    statistics.journal_record_bytes = work.record_bytes;
+    statistics.journal_written_bytes = work.written_bytes;
+    statistics.journal_writes = work.writes;
+    statistics.commits_soon = work.soon;
+    statistics.commits_soon_late = work.late;
+  }
   const pmem::ScmReads reads = medium.scm_reads();
   statistics.scm_lines_read = reads.lines;
   statistics.scm_lines_read_in_sequence = reads.sequential_lines;

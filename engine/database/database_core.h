@@ -26,6 +26,8 @@
 
 namespace flugs::engine {
 
+class DurableTokens;
+
 /// An open database, behind the public classes. It owns the parts that an open database is made of,
 /// passes calls on to them, and does what concerns several of them: merges, statistics, audits, and
 /// trying a transaction again.
@@ -139,6 +141,7 @@ class DatabaseCore final {
     return transactions_.end_abandoned(id, idle);
   }
 
+  DurableTokens durable_tokens() const noexcept;
   pmem::Pool& pool() noexcept { return *pool_; }
   /// Threads that queries share. Merges and opening have threads of their own.
   Crew& query_crew() const noexcept { return query_crew_; }

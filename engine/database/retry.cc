@@ -142,7 +142,8 @@ Status DatabaseCore::run_once(FunctionRef<Status(Transaction&)> work, const Retr
       done = Status(StatusCode::kConflict, met->message);
   ended_by_merge =
       transaction->is_open() && transaction->context_->ending.ended_by() == EndedBy::kMerge;
-  if (done.ok() && transaction->is_open()) done = transaction->commit();  // else `work` ended it
+  if (done.ok() && transaction->is_open())
+    done = transaction->commit(options.commit);  // else `work` ended it
   report.commit_timestamp = transaction->commit_timestamp();
   return done;
 }

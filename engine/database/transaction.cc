@@ -294,7 +294,7 @@ Status Transaction::release(Savepoint savepoint) {
     database_->transaction_manager().abort(*std::exchange(context_, nullptr));
 }
 
-[[gnu::always_inline]] inline Status Transaction::commit_now() {
+[[gnu::always_inline]] inline Status Transaction::commit_now(const CommitOptions& options) {
   FLUGS_DCHECK(context_->ending.id() != 0);
   context_->ending.enter_last_call();
   if (context_->ending.wants_attention() &&
@@ -304,7 +304,7 @@ Status Transaction::release(Savepoint savepoint) {
     return why;
   }
   Result<std::uint64_t> timestamp =
-      database_->transaction_manager().commit(*std::exchange(context_, nullptr));
+      database_->transaction_manager().commit(*std::exchange(context_, nullptr), options);
   if (!timestamp.ok()) {
     database_->explain(timestamp);
     return std::move(timestamp).status();
@@ -314,10 +314,24 @@ Status Transaction::release(Savepoint savepoint) {
 }
 
 Status Transaction::commit() {
+  constexpr CommitOptions kDefault;
   if (context_ == nullptr) return ended();
-  if (__builtin_expect(!database_->is_left(), 1)) return commit_now();
+  if (__builtin_expect(!database_->is_left(), 1)) return commit_now(kDefault);
   Status done;
-  database_->end_left_open([&] { done = commit_now(); });
+  database_->end_left_open([&] { done = commit_now(kDefault); });
+  return done;
+}
+
+Status Transaction::commit(const CommitOptions& options) {
+  constexpr std::chrono::milliseconds kSoonMax = std::chrono::minutes(1);
+  if (context_ == nullptr) return ended();
+  if (options.soon.count() < 0 || options.soon > kSoonMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
+                              options.soon.count(), kSoonMax.count()));
+  if (__builtin_expect(!database_->is_left(), 1)) return commit_now(options);
+  Status done;
+  database_->end_left_open([&] { done = commit_now(options); });
   return done;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -105,13 +107,16 @@ void TransactionManager::clear(TransactionContext& context) noexcept {
   context.deletes_in_main = false;
 }
 
-Result<std::uint64_t> TransactionManager::commit(TransactionContext& context) {
+Result<std::uint64_t> TransactionManager::commit(TransactionContext& context,
+                                                 const CommitOptions& options) {
   if (context.writes.empty()) {
     abort(context);
     return std::uint64_t{0};
   }
   FLUGS_DCHECK(context.is_writing);
-  mvcc::Commit protocol(slots_);
+  std::optional<std::chrono::microseconds> soon;
+  if (__builtin_expect(options.durability == Durability::kSoon, 0)) soon = options.soon;
+  mvcc::Commit protocol(slots_, soon);
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes.all(), context.writes.flushed_ahead(),
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },

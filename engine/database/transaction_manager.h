@@ -58,7 +58,7 @@ class TransactionManager final {
   void begin_statement(TransactionContext& context) noexcept;
   /// Prepares the transaction's context for writing. Fails when the transaction may not write.
   Status prepare_write(TransactionContext* context);
-  Result<std::uint64_t> commit(TransactionContext& context);
+  Result<std::uint64_t> commit(TransactionContext& context, const CommitOptions& options);
   void abort(TransactionContext& context) noexcept;
   /// Transaction::rollback_to and release.
   static Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;

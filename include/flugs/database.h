@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -37,6 +38,7 @@ struct Statistics {
   std::string flush;   ///< "clwb", "clflushopt", "clflush", "journal", "none"
   /// What a commit that has returned survives, in one sentence.
   std::string guarantee;
+  std::string guarantee_soon;              ///< the same of a commit with Durability::kSoon
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
@@ -55,6 +57,13 @@ struct Statistics {
   std::uint64_t lines_flushed = 0;            ///< cache lines written back since open
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;  ///< bytes handed to flush, before rounding to lines
+  /// Of the journal on medium `file`, checkpoints apart: records, with and without what pads a
+  /// write to whole pages, and writes of the device. Else 0.
+  std::uint64_t journal_record_bytes = 0;
+  std::uint64_t journal_written_bytes = 0;
+  std::uint64_t journal_writes = 0;
+  std::uint64_t commits_soon = 0;       ///< with Durability::kSoon, on a medium with a journal
+  std::uint64_t commits_soon_late = 0;  ///< of these, durable later than CommitOptions::soon
   /// Lines of the pool that tasks touched for the first time, in a build that charges reads of SCM
   /// (Tuning::scm_read_ns); else 0. The first counter has those charged with scm_read_ns, and
   /// the second one those charged with a part of it.
@@ -475,6 +484,22 @@ class Database {
   /// Fails with: kNotFound, kBusy (a call is running or was too recent; the transaction was
   /// cancelled, or nothing was done), kInvalidArgument.
   Status end_abandoned(TransactionId transaction, std::chrono::milliseconds idle);
+
+  /// Names all that is committed now: what this thread has committed, and what it has seen of
+  /// others, is part of it.
+  DurableToken durable_token() const noexcept;
+  /// Whether all that the token names is durable: what Statistics::guarantee says holds for it. A
+  /// token of another Database, or of an earlier opening: false.
+  bool is_durable(const DurableToken& token) const noexcept;
+  /// Returns when all that the token names is durable. Commits with Durability::kOnReturn need no
+  /// wait; with kSoon wait before you tell anybody what must not be taken back.
+  /// Fails with: kInvalidArgument (the token is not of this opening of this database), kIoError,
+  /// kOutOfSpace (the journal cannot be written: whether it is durable, the next opening shows).
+  Status wait_durable(const DurableToken& token);
+  /// Calls `callback` once, when wait_durable would return, with its result: in a thread of the
+  /// database, or before this call returns. The callback must not block for long, nor close the
+  /// database; closing waits for all callbacks.
+  void when_durable(const DurableToken& token, std::function<void(const Status&)> callback);
 
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
   /// space of dead ones; rows keep their ids (docs/decisions/0012). Transactions go on: readers

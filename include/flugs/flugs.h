@@ -5,6 +5,7 @@
 #include "flugs/conflict.h"
 #include "flugs/crashtest.h"
 #include "flugs/database.h"
+#include "flugs/durability.h"
 #include "flugs/events.h"
 #include "flugs/expression.h"
 #include "flugs/index_place.h"

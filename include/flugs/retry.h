@@ -18,6 +18,8 @@ struct RetryOptions {
   std::chrono::milliseconds time_limit{10000};
   /// The longest pause between two attempts, 1 us to 1 s.
   std::chrono::microseconds pause_max{10000};
+  /// How each attempt commits.
+  CommitOptions commit = {};
 };
 static_assert(RetryOptions().pause_max < RetryOptions().time_limit);
 

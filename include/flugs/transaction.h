@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flugs/conflict.h"
+#include "flugs/durability.h"
 #include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/progress.h"
@@ -418,6 +419,11 @@ class Transaction {
   /// a change that breaks a foreign key together with this one's writes, and the message names the
   /// key), kCancelled (an earlier call failed with it).
   Status commit();
+  /// The same as `options` say. With Durability::kSoon others see the writes when it returns ok,
+  /// and Database::durable_token names them. Durable when: kOnReturn: it returns ok; kSoon:
+  /// Database::is_durable says so. Fails with: as commit(); kInvalidArgument (`soon` is out of
+  /// bounds: the transaction goes on).
+  Status commit(const CommitOptions& options);
 
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
   void abort() noexcept;
@@ -450,7 +456,7 @@ class Transaction {
   friend struct engine::TransactionAccess;
   bool is_usable() const noexcept;
   Status unusable() const;
-  Status commit_now();
+  Status commit_now(const CommitOptions& options);
   void abort_now() noexcept;
   template <typename Given>
   Result<Inserted> insert_row(TableId table, std::span<const Given> row);

@@ -22,6 +22,8 @@ constexpr std::uint64_t kPartRunsMax = 4096;
 constexpr std::uint64_t kReadNsPerKib = 1500;
 constexpr std::uint64_t kStoreNsPerKib = 500;
 constexpr std::uint64_t kReplayPageNs = 2100;
+/// What nobody waits for is written when it takes this part of the ring in memory.
+constexpr std::uint64_t kMuchPart = 8;
 /// So much of the ring is kept for what has begun.
 constexpr std::uint64_t kKeptPart = 4;
 
@@ -43,10 +45,10 @@ Journal::Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, co
       journal_id_(file.head().journal_id),
       epoch_(file.head().epoch),
       ring_(static_cast<std::byte*>(::operator new(ring_bytes_, std::align_val_t{kPageBytes}))),
-      ring_owner_(ring_),
       tail_(page_end(end.place)),
       recycled_(file.head().tail),
-      durable_(tail_) {
+      durable_(tail_),
+      soon_(*this) {
   if (end.epoch != 0) resume_behind(end.place);
 }
 
@@ -208,6 +210,17 @@ Status Journal::wait_durable(JournalPlace place) {
 
 Status Journal::wait_all_durable() { return wait_durable(end()); }
 
+Status Journal::want_durable(JournalPlace place, std::chrono::microseconds within) {
+  if (has_failed()) return wait_durable(place);
+  const JournalPlace done = durable();
+  if (done >= place) return {};
+  return soon_.want(place, within, place - done > ring_bytes_ / kMuchPart);
+}
+
+void Journal::when_durable(JournalPlace place, std::function<void(const Status&)> callback) {
+  soon_.when_durable(place, std::move(callback));
+}
+
 /// Waits while the journal is nearly full. What has begun finds the rest, so it hardly ever waits
 /// for a checkpoint, which may fail.
 Status Journal::check_writable(std::uint64_t bytes) {
@@ -283,8 +296,12 @@ std::uint64_t Journal::used_bytes() const noexcept {
 }
 
 JournalCounters Journal::counters() const noexcept {
+  const SoonWriter::Counts soon = soon_.counts();
   const Lock lock(mutex_);
-  return counters_;
+  JournalCounters counters = counters_;
+  counters.soon = soon.wanted;
+  counters.late = soon.late;
+  return counters;
 }
 
 }  // namespace flugs::pmem

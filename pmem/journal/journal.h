@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -12,17 +13,10 @@
 #include "pmem/journal/dirty_pages.h"
 #include "pmem/journal/journal_file.h"
 #include "pmem/journal/replay.h"
+#include "pmem/journal/soon_writer.h"
 #include "pmem/medium/line_journal.h"
 
 namespace flugs::pmem {
-
-/// Work that a journal has done since it was opened.
-struct JournalCounters {
-  std::uint64_t records = 0;
-  std::uint64_t record_bytes = 0;  ///< without pads
-  std::uint64_t writes = 0;        ///< of the device, each waited for
-  std::uint64_t written_bytes = 0;
-};
 
 /// The journal of a pool on a disk: images of lines in one order for all threads. Records are
 /// gathered in memory; the first thread that waits writes all that is there, and the others wait
@@ -39,10 +33,13 @@ class Journal final : public LineJournal {
   JournalPlace append(std::span<const LineRun> runs) noexcept override;
   Status wait_durable(JournalPlace place) override;
   Status wait_all_durable() override;
+  bool is_durable(JournalPlace place) const noexcept override { return durable() >= place; }
+  Status want_durable(JournalPlace place, std::chrono::microseconds within) override;
+  void when_durable(JournalPlace place, std::function<void(const Status&)> callback) override;
+  JournalPlace end() const noexcept override;
+  JournalCounters counters() const noexcept override;
   Status check_writable(std::uint64_t bytes) override;
 
-  /// The place behind all records so far. Thread-safety: any thread.
-  JournalPlace end() const noexcept;
   JournalPlace durable() const noexcept { return durable_.load(std::memory_order_acquire); }
 
   /// The space before `tail` may be written again: the file's head says so, durably.
@@ -55,7 +52,6 @@ class Journal final : public LineJournal {
   /// Marks pages as dirty again, whose writing failed.
   void mark_again(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
-  JournalCounters counters() const noexcept;
   /// Bytes that are not recycled yet. Thread-safety: any thread.
   std::uint64_t used_bytes() const noexcept;
 
@@ -73,7 +69,7 @@ class Journal final : public LineJournal {
   void want_checkpoint() noexcept;
   std::uint64_t used() const noexcept { return tail_ - recycled_; }
   std::uint64_t most_for_new() const noexcept;
-  std::byte* ring_at(JournalPlace place) noexcept { return ring_ + place % ring_bytes_; }
+  std::byte* ring_at(JournalPlace place) noexcept { return ring_.get() + place % ring_bytes_; }
 
   JournalFile& file_;
   DirtyPages& dirty_;
@@ -84,11 +80,10 @@ class Journal final : public LineJournal {
   const std::uint64_t replay_ns_;
   const std::uint64_t journal_id_;
   const std::uint64_t epoch_;
-  std::byte* ring_ = nullptr;
   struct RingMemory {
     void operator()(std::byte* ring) const noexcept;
   };
-  std::unique_ptr<std::byte, RingMemory> ring_owner_;
+  const std::unique_ptr<std::byte, RingMemory> ring_;
 
   mutable std::mutex mutex_;  // protects what follows, and the ring from durable_ on; held alone
   std::condition_variable written_;  // durable_ or recycled_ has moved
@@ -104,6 +99,7 @@ class Journal final : public LineJournal {
   std::atomic<bool> has_failed_{false};  // release, once; failure_ says why
   std::atomic<bool> needs_look_{false};  // for check_writable; relaxed, under mutex_
   std::atomic<JournalPlace> durable_;    // release by the writing thread, partner durable()
+  SoonWriter soon_;                      // last: its thread uses all of the above
 };
 
 }  // namespace flugs::pmem

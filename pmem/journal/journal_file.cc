@@ -88,9 +88,9 @@ Status JournalFile::check_free(const Status& head_found) const {
     static_cast<void>(
         ::pread(fd(), magics[i].data(), magics[i].size(), static_cast<off_t>(i * kPageBytes)));
   if (magics == decltype(magics){}) return {};
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("{}: exists, and is no journal that this program can use: move it away",
-                            path_));
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("{}: exists, and is no journal that this program can use: move it away", path_));
 }
 
 Result<JournalFile> JournalFile::create(const std::string& path, std::uint64_t pool_uuid,

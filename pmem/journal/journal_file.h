@@ -22,10 +22,10 @@ std::string journal_path(const std::string& pool_path);
 /// the pool.
 class JournalFile {
  public:
-  /// Makes the file, or begins a closed journal anew, with zeros in a ring of `shape`; the head says
-  /// that it is closed. A ring of this shape that exists is used again as it is. kInvalidArgument:
-  /// another file has its name, or the journal of a pool that was not closed; kBusy; kOutOfSpace,
-  /// kReadOnly, kIoError.
+  /// Makes the file, or begins a closed journal anew, with zeros in a ring of `shape`; the head
+  /// says that it is closed. A ring of this shape that exists is used again as it is.
+  /// kInvalidArgument: another file has its name, or the journal of a pool that was not closed;
+  /// kBusy; kOutOfSpace, kReadOnly, kIoError.
   static Result<JournalFile> create(const std::string& path, std::uint64_t pool_uuid,
                                     std::uint64_t journal_id, JournalShape shape);
   enum class Use : std::uint8_t { kRead, kWrite };

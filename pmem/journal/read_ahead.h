@@ -14,9 +14,9 @@
 
 namespace flugs::pmem {
 
-/// Reads a journal from a place on, a little ahead of the thread that uses the bytes: a device needs
-/// about as long to read them as that thread to store them. A thread of its own reads; if there is
-/// none, the caller does. For one caller.
+/// Reads a journal from a place on, a little ahead of the thread that uses the bytes: a device
+/// needs about as long to read them as that thread to store them. A thread of its own reads; if
+/// there is none, the caller does. For one caller.
 class ReadAhead {
  public:
   ReadAhead(const JournalFile& journal, JournalPlace begin);

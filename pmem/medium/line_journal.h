@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "flugs/status.h"
@@ -16,6 +18,16 @@ struct LineRun {
 
 /// A place in a journal: the bytes that were appended before it since the journal was made.
 using JournalPlace = std::uint64_t;
+
+/// Work that a journal has done since it was opened.
+struct JournalCounters {
+  std::uint64_t records = 0;
+  std::uint64_t record_bytes = 0;  ///< without pads
+  std::uint64_t writes = 0;        ///< of the device, each waited for
+  std::uint64_t written_bytes = 0;
+  std::uint64_t soon = 0;  ///< calls of want_durable
+  std::uint64_t late = 0;  ///< of these, durable later than wanted, or not at all
+};
 
 /// Makes lines durable on a medium that cannot be written line by line. Places are in one order for
 /// all threads: what lies before a durable place is durable. pmem/journal has the one that is used.
@@ -33,8 +45,21 @@ class LineJournal {
   virtual Status wait_durable(JournalPlace place) = 0;
   /// The same for all that was appended so far.
   virtual Status wait_all_durable() = 0;
+  /// Whether everything before `place` is durable. Thread-safety: any thread.
+  virtual bool is_durable(JournalPlace place) const noexcept = 0;
+  /// Sees to it that everything before `place` is durable `within` that time, if the device can do
+  /// it. Does not wait, unless the system refuses a thread. Fails, also later, as wait_durable.
+  /// Thread-safety: any thread.
+  virtual Status want_durable(JournalPlace place, std::chrono::microseconds within) = 0;
+  /// Calls `callback` once: when everything before `place` is durable, or cannot become it.
+  /// Thread-safety: any thread.
+  virtual void when_durable(JournalPlace place, std::function<void(const Status&)> callback) = 0;
+  /// The place behind all that was appended so far. Thread-safety: any thread.
+  virtual JournalPlace end() const noexcept = 0;
+  virtual JournalCounters counters() const noexcept = 0;
   /// Whether something new may begin that will append `bytes`: not after a failure of the journal's
-  /// file, nor while checkpoints fail and the journal is nearly full. Thread-safety: any thread.
+  /// file, nor while checkpoints fail and the journal is nearly full; waits while checkpoints run
+  /// and the journal is nearly full. Thread-safety: any thread.
   virtual Status check_writable(std::uint64_t bytes) = 0;
 };
 

@@ -78,6 +78,9 @@ class Medium {
   /// Returns when all fences that have returned, of any Persister, are durable. Thread-safety: any
   /// thread. Fails as LineJournal::wait_durable.
   Status wait_durable() { return journal_ == nullptr ? Status() : journal_->wait_all_durable(); }
+  /// What fences append to; null: they make durable themselves. Thread-safety: any thread, from
+  /// opening to closing.
+  LineJournal* journal() const noexcept { return journal_; }
   /// As LineJournal::check_writable.
   Status check_writable(std::uint64_t bytes = 0) {
     return journal_ == nullptr ? Status() : journal_->check_writable(bytes);

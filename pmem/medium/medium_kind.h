@@ -37,7 +37,8 @@ enum class Warming : std::uint8_t {
 struct MediumFacts {
   MediumKind kind;
   std::string_view name;
-  std::string_view guarantee;  ///< a sentence: what a returned commit survives
+  std::string_view guarantee;       ///< a sentence: what a returned commit survives
+  std::string_view guarantee_soon;  ///< the same of one that is durable soon
   FlushMethod flush;
   Warming warming;
   int map_flags;              ///< of mmap
@@ -53,6 +54,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kDax,
      .name = "dax",
      .guarantee = "A commit that returned survives power loss.",
+     .guarantee_soon = "A commit that returned survives power loss.",
      .flush = FlushMethod::kInstructions,
      .warming = Warming::kAll,
      .map_flags = MAP_SHARED_VALIDATE | MAP_SYNC,
@@ -64,6 +66,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kEmulated,
      .name = "emulated",
      .guarantee = "A commit that returned survives the death of the process, but no reboot.",
+     .guarantee_soon = "A commit that returned survives the death of the process, but no reboot.",
      .flush = FlushMethod::kInstructions,
      .warming = Warming::kAll,
      .map_flags = MAP_SHARED,
@@ -76,6 +79,9 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kFile,
      .name = "file",
      .guarantee = "A commit that returned survives power loss, by way of a journal.",
+     .guarantee_soon =
+         "A commit survives power loss when its token is durable. Until then a crash of the "
+         "process takes it back, with all that came after it.",
      .flush = FlushMethod::kJournal,
      .warming = Warming::kQuarterOfMemory,
      .map_flags = MAP_PRIVATE | MAP_NORESERVE,
@@ -87,6 +93,8 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kMemory,
      .name = "memory",
      .guarantee = "A commit that returned survives nothing: the pool is a buffer of this process.",
+     .guarantee_soon =
+         "A commit that returned survives nothing: the pool is a buffer of this process.",
      .flush = FlushMethod::kNone,
      .warming = Warming::kNone,
      .map_flags = 0,
@@ -98,6 +106,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kPrivate,
      .name = "read-only",
      .guarantee = "The pool is open for reading only: its file stays as it is.",
+     .guarantee_soon = "The pool is open for reading only: its file stays as it is.",
      .flush = FlushMethod::kNone,
      .warming = Warming::kNone,
      .map_flags = MAP_PRIVATE,

@@ -150,6 +150,10 @@ void Persister::append_noted_lines() noexcept {
   noted_lines_ = 0;
 }
 
+Status Persister::want_of_journal(std::chrono::microseconds within) {
+  return medium_.journal_ == nullptr ? Status() : medium_.journal_->want_durable(appended_, within);
+}
+
 Status Persister::wait_for_journal() {
   return medium_.journal_ == nullptr ? Status() : medium_.journal_->wait_durable(appended_);
 }

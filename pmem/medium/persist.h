@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -107,6 +108,13 @@ class Persister {
     return __builtin_expect(route_.is_direct, 1) ? Status() : wait_for_journal();
   }
 
+  /// The same at some time soon, without waiting for it: as LineJournal::want_durable.
+  Status want_durable(std::chrono::microseconds within) {
+    return __builtin_expect(route_.is_direct, 1) ? Status() : want_of_journal(within);
+  }
+  /// With a journal: the place behind what the last fence of this object appended; else 0.
+  JournalPlace appended() const noexcept { return appended_; }
+
   /// flush and fence.
   void persist(const void* address, std::size_t bytes, Label label) noexcept {
     flush(address, bytes, label);
@@ -159,6 +167,7 @@ class Persister {
   void note_lines(const void* address, std::size_t bytes) noexcept;
   void append_noted_lines() noexcept;
   Status wait_for_journal();
+  Status want_of_journal(std::chrono::microseconds within);
 
   // Owned and written by one thread, read by any: relaxed atomics, via std::atomic_ref.
   alignas(64) PersistCounters counters_;

@@ -20,8 +20,15 @@ namespace {
 
 constexpr int kJournalWriters = 4;
 
-/// Inserts and updates rows that are its own; each commit is counted when it has returned.
-std::string write_rows(Database& database, TableId table, int writer, std::int64_t rows) {
+/// Every third commit waits; the others are durable sooner or later.
+CommitOptions commit_of(std::int64_t i) {
+  if (i % 3 == 0) return {};
+  return {.durability = Durability::kSoon, .soon = std::chrono::milliseconds(i % 5)};
+}
+
+/// Inserts rows that are its own. `called` counts those whose callback said that they are durable.
+std::string write_rows(Database& database, TableId table, int writer, std::int64_t rows,
+                       std::atomic<std::int64_t>& called) {
   for (std::int64_t i = 0; i < rows; ++i) {
     Result<Transaction> t = database.begin();
     if (!t.ok()) return t.status().to_string();
@@ -29,7 +36,12 @@ std::string write_rows(Database& database, TableId table, int writer, std::int64
     const auto inserted =
         t->insert(table, {Value::int64(i * kJournalWriters + writer), Value::string(text)});
     if (!inserted.ok()) return inserted.status().to_string();
-    if (Status s = t->commit(); !s.ok()) return s.to_string();
+    if (Status s = t->commit(commit_of(i)); !s.ok()) return s.to_string();
+    const DurableToken token = database.durable_token();
+    database.when_durable(token, [&](const Status& status) { called += status.ok() ? 1 : 0; });
+    if (i % 7 != 0) continue;
+    if (Status s = database.wait_durable(token); !s.ok()) return s.to_string();
+    if (!database.is_durable(token)) return "waited for, and not durable";
   }
   return {};
 }
@@ -62,6 +74,7 @@ class OneBufferFile final : public pmem::PageFile {
 TEST_CASE("threads commit on a disk while checkpoints and merges run", "[concurrency]") {
   const TemporaryPath path("/var/tmp");
   const std::int64_t rows = 150 * static_cast<std::int64_t>(kEffort);
+  std::atomic<std::int64_t> called{0};
   {
     Database database = must(Database::open(options_on_disk(path.string())));
     TableSchema schema("rows");
@@ -73,13 +86,15 @@ TEST_CASE("threads commit on a disk while checkpoints and merges run", "[concurr
     std::vector<std::thread> writers;
     for (int writer = 0; writer < kJournalWriters; ++writer)
       writers.emplace_back([&, writer] {
-        complaints[static_cast<std::size_t>(writer)] = write_rows(database, table, writer, rows);
+        complaints[static_cast<std::size_t>(writer)] =
+            write_rows(database, table, writer, rows, called);
         writing.fetch_sub(1);
       });
     while (writing.load() != 0) must(database.merge(table).status());
     for (std::thread& writer : writers) writer.join();
     for (const std::string& complaint : complaints) CHECK(complaint.empty());
   }
+  CHECK(called == rows * kJournalWriters);
   Database database = must(Database::open(options_on_disk(path.string())));
   must(database.check());
   Transaction t = must(database.begin(AccessMode::kReadOnly));

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
@@ -37,7 +38,8 @@ TableSchema faulty_schema(const std::string& name = "rows") {
 }
 
 /// Rows `first` to `end` - 1 in one transaction.
-Status insert(Database& database, TableId table, std::int64_t first, std::int64_t end) {
+Status insert(Database& database, TableId table, std::int64_t first, std::int64_t end,
+              const CommitOptions& how = {}) {
   Result<Transaction> t = database.begin();
   if (!t.ok()) return std::move(t).status();
   for (std::int64_t id = first; id < end; ++id) {
@@ -45,7 +47,7 @@ Status insert(Database& database, TableId table, std::int64_t first, std::int64_
     const auto row = t->insert(table, {Value::int64(id), Value::string(text)});
     if (!row.ok()) return row.status();
   }
-  return t->commit();
+  return t->commit(how);
 }
 
 void check_rows(Database& database, std::int64_t end) {
@@ -231,6 +233,39 @@ TEST_CASE("after a failed write to the journal nothing commits, and what was ack
     check_rows(database, rows);
     must(insert(database, must(database.find_table("rows")), rows, rows + 1));
   }
+}
+
+TEST_CASE("a commit that is durable soon fails with its token when the journal cannot be written",
+          "[faults]") {
+  constexpr CommitOptions kLater{.durability = Durability::kSoon,
+                                 .soon = std::chrono::milliseconds(50)};
+  const TemporaryPath path("/var/tmp");
+  OpenOptions options = options_at(path.string());
+  options.tuning.grow_ahead_bytes = 0;
+  {
+    Database database = must(Database::open(options));
+    if (database.statistics().medium != "file") return;
+    const TableId table = must(database.create_table(faulty_schema()));
+    must(insert(database, table, 0, 1));
+    fail_system_call(SystemCall::kWrite, 1, EIO);
+    must(insert(database, table, 1, 2, kLater));
+    const DurableToken token = database.durable_token();
+    std::atomic<int> failures{0};
+    database.when_durable(token, [&](const Status& status) {
+      failures += status.code() == StatusCode::kIoError ? 1 : 100;
+    });
+    const Status failed = database.wait_durable(token);
+    CHECK(failed.code() == StatusCode::kIoError);
+    CHECK(failed.message().find(path.journal()) != std::string_view::npos);
+    CHECK_FALSE(database.is_durable(token));
+    let_system_calls_work();
+    CHECK(insert(database, table, 2, 3, kLater).code() == StatusCode::kIoError);
+    while (failures == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(failures == 1);
+    CHECK(database.statistics().commits_soon_late == 1);
+  }
+  Database database = must(Database::open(options));
+  check_rows(database, 1);  // the write never reached the device
 }
 
 TEST_CASE("commits go on while checkpoints fail, and are refused before the journal is full",

@@ -41,18 +41,17 @@ std::string bytes_of(std::uint64_t word) {
 
 TEST_CASE("offsets of the pool's own structures", "[format]") {
   using pmem::ArenaRecord, pmem::PoolHeader, pmem::PoolRoot, pmem::ChunkListLayout;
-  check_offsets(
-      "PoolHeader",
-      {offsetof(PoolHeader, magic), offsetof(PoolHeader, format_version),
-       offsetof(PoolHeader, header_bytes), offsetof(PoolHeader, compat_features),
-       offsetof(PoolHeader, incompat_features), offsetof(PoolHeader, generation),
-       offsetof(PoolHeader, uuid), offsetof(PoolHeader, max_bytes),
-       offsetof(PoolHeader, segment_bytes), offsetof(PoolHeader, extent_unit_bytes),
-       offsetof(PoolHeader, arena_count), offsetof(PoolHeader, arenas_checksum),
-       offsetof(PoolHeader, created_bytes), offsetof(PoolHeader, hole_bytes),
-       offsetof(PoolHeader, journal_id), offsetof(PoolHeader, reserved),
-       offsetof(PoolHeader, checksum), sizeof(PoolHeader)},
-      {0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 68, 72, 80, 88, 96, 104, 248, 256});
+  check_offsets("PoolHeader",
+                {offsetof(PoolHeader, magic), offsetof(PoolHeader, format_version),
+                 offsetof(PoolHeader, header_bytes), offsetof(PoolHeader, compat_features),
+                 offsetof(PoolHeader, incompat_features), offsetof(PoolHeader, generation),
+                 offsetof(PoolHeader, uuid), offsetof(PoolHeader, max_bytes),
+                 offsetof(PoolHeader, segment_bytes), offsetof(PoolHeader, extent_unit_bytes),
+                 offsetof(PoolHeader, arena_count), offsetof(PoolHeader, arenas_checksum),
+                 offsetof(PoolHeader, created_bytes), offsetof(PoolHeader, hole_bytes),
+                 offsetof(PoolHeader, journal_id), offsetof(PoolHeader, reserved),
+                 offsetof(PoolHeader, checksum), sizeof(PoolHeader)},
+                {0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 68, 72, 80, 88, 96, 104, 248, 256});
   check_offsets("PoolRoot",
                 {offsetof(PoolRoot, headers), offsetof(PoolRoot, application_root),
                  sizeof(PoolRoot), pmem::kApplicationRootBytes},

@@ -147,10 +147,12 @@ Outcomes Exerciser::finish(std::size_t index, bool commits) {
   Open& open = *open_[index];
   Outcomes outcome;
   if (commits) {
-    calls_.add(Call::kCommit);
+    const bool is_soon = random_.below(4) == 0;
+    calls_.add(is_soon ? Call::kCommitSoon : Call::kCommit);
     const bool has_written = open.model->has_written();
     const Outcomes expected = model_.foretell_commit(*open.model);
-    const Status status = open.real->commit();
+    const Status status =
+        is_soon ? open.real->commit({.durability = Durability::kSoon}) : open.real->commit();
     expect_code(expected, status, "commit");
     outcome = status.code();
     if (status.ok()) {

@@ -196,6 +196,7 @@ class Exerciser {
   void merge(Open& open, ModelTable& table);
   void merge_table(ModelTable& table);
   void look_around(Open& open, ModelTable& table);
+  void look_at_durability();
   void look_at_statistics(ModelTable& table);
   void look_names_up(ModelTable& table);
   void set_policy(ModelTable& table);

@@ -35,6 +35,7 @@ void Exerciser::look_around(Open& open, ModelTable& table) {
     case 2:
       return look_names_up(table);
     case 3: {
+      if (random_.chance(20)) return look_at_durability();
       calls_.add(Call::kFinishOpening);
       return expect_code({}, database_->finish_opening(), "finish_opening");
     }
@@ -47,6 +48,17 @@ void Exerciser::look_around(Open& open, ModelTable& table) {
       expect(open.real->id() != TransactionId(), "an open transaction has no id");
       expect_code(StatusCode::kBusy, database_->check(), "check with transactions open");
   }
+}
+
+void Exerciser::look_at_durability() {
+  for (const Call call :
+       {Call::kDurableToken, Call::kIsDurable, Call::kWaitDurable, Call::kWhenDurable})
+    calls_.add(call);
+  const DurableToken token = database_->durable_token();
+  expect_code({}, database_->wait_durable(token), "wait_durable");
+  expect(database_->is_durable(token), "what was waited for is not durable");
+  database_->when_durable(token,
+                          [&](const Status& status) { expect_code({}, status, "when_durable"); });
 }
 
 void Exerciser::look_at_statistics(ModelTable& table) {

@@ -39,6 +39,7 @@ struct TatpOptions {
   IndexPlace index_place = kDefaultIndexPlace;
   Isolation isolation = Isolation::kSnapshot;
   bool prepares = false;
+  CommitOptions commit;
   CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
@@ -106,6 +107,21 @@ bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
   return json;
 }
 
+const std::string& guarantee_of(const TatpOptions& options, const bench::TatpRunResult& run) {
+  return options.commit.durability == Durability::kSoon ? run.after.guarantee_soon
+                                                        : run.after.guarantee;
+}
+
+bench::Json durability_json(const TatpOptions& options, const bench::TatpRunResult& run) {
+  if (options.commit.durability == Durability::kOnReturn) return {{"kind", "on-return"}};
+  const std::uint64_t soon = run.after.commits_soon - run.before.commits_soon;
+  const std::uint64_t late = run.after.commits_soon_late - run.before.commits_soon_late;
+  return {{"kind", "soon"},
+          {"soon_ms", options.commit.soon.count()},
+          {"commits", soon},
+          {"late_share", soon == 0 ? 0.0 : static_cast<double>(late) / static_cast<double>(soon)}};
+}
+
 bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures) {
   const bench::TatpRunResult& run = figures.run;
   const bench::Environment environment = bench::environment();
@@ -113,7 +129,8 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["commit"] = environment.commit;
   json["medium"] = run.after.medium;
   json["flush"] = run.after.flush;
-  json["guarantee"] = run.after.guarantee;
+  json["guarantee"] = guarantee_of(options, run);
+  json["durability"] = durability_json(options, run);
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;
   json["index"] = to_string(options.index_place);
@@ -145,6 +162,10 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["per_write_txn"] = {{"fences", run.per_write(&Statistics::fences)},
                            {"lines_flushed", run.per_write(&Statistics::lines_flushed)},
                            {"bytes_written", run.per_write(&Statistics::bytes_written)}};
+  json["journal_per_write_txn"] = {
+      {"writes", run.per_write(&Statistics::journal_writes)},
+      {"record_bytes", run.per_write(&Statistics::journal_record_bytes)},
+      {"written_bytes", run.per_write(&Statistics::journal_written_bytes)}};
   json["scm_lines_per_txn"] = scm_lines_json(run);
   json.update(merge_json(options, figures));
   json["invariants"] = invariants_json(figures.invariants);
@@ -209,7 +230,8 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("TATP, {} subscribers, {} user{}, {} mix, {} ids, {:.1f} s after {:.1f} s ramp-up\n",
              options.population.subscribers, options.users, options.users == 1 ? "" : "s",
              to_string(options.mix), to_string(options.distribution), run.seconds, options.ramp_up);
-  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, run.after.medium, run.after.guarantee);
+  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, run.after.medium,
+             guarantee_of(options, run));
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
              format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
   print_transactions(run);
@@ -225,6 +247,11 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
              run.per_write(&Statistics::fences), run.per_write(&Statistics::lines_flushed),
              run.per_write(&Statistics::bytes_written));
+  if (run.after.journal_writes != 0)
+    fmt::print("journal, likewise         writes {:.2f}   bytes {:.0f}, with padding {:.0f}\n",
+               run.per_write(&Statistics::journal_writes),
+               run.per_write(&Statistics::journal_record_bytes),
+               run.per_write(&Statistics::journal_written_bytes));
   if (run.after.scm_lines_read != 0)
     fmt::print("lines of SCM read         {:.2f} a transaction, {:.2f} more in sequence\n",
                run.per_executed(&Statistics::scm_lines_read),
@@ -316,6 +343,7 @@ class TatpCommand {
     run_options.distribution = options_.distribution;
     run_options.isolation = options_.isolation;
     run_options.prepares = options_.prepares;
+    run_options.commit = options_.commit;
     run_options.seed = options_.population.seed;
     run_options.watches_merges = options_.merge.mode == TatpMerge::Mode::kAuto;
     run_options.witness = witness;
@@ -412,6 +440,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_isolation_option(*command, options->isolation);
   command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);
+  add_durability_option(*command, options->commit);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }

@@ -221,6 +221,18 @@ void add_isolation_option(CLI::App& command, Isolation& isolation) {
       ->default_str("snapshot");
 }
 
+void add_durability_option(CLI::App& command, CommitOptions& commit) {
+  command
+      .add_option_function<std::uint32_t>(
+          "--durable-within",
+          [&commit](std::uint32_t ms) {
+            commit = {.durability = Durability::kSoon, .soon = std::chrono::milliseconds(ms)};
+          },
+          "Commits return at once, and should be durable after this many ms; without: they are "
+          "durable when they return")
+      ->check(CLI::Range(0u, 60000u));
+}
+
 std::string_view to_string(Isolation isolation) noexcept {
   for (const auto& [word, level] : kLevels)
     if (level == isolation) return word;

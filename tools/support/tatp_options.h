@@ -60,6 +60,8 @@ void add_ready_option(CLI::App& command, std::string& ready);
 /// --isolation snapshot|serializable|read-committed, of transactions.
 void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;
+/// --durable-within MS: Durability::kSoon.
+void add_durability_option(CLI::App& command, CommitOptions& commit);
 /// --clock counter|processors, where time-stamps come from.
 void add_clock_option(CLI::App& command, CommitClock& clock);
 std::string_view to_string(CommitClock clock) noexcept;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace flugs {
+
+namespace engine {
+class DurableTokens;
+}  // namespace engine
+
+/// When a commit returns (docs/decisions/0044).
+enum class Durability : std::uint8_t {
+  /// When the commit is durable: Statistics::guarantee says what it survives then.
+  kOnReturn,
+  /// At once, and others see the commit; it is durable soon afterwards, and its DurableToken says
+  /// when. A crash before takes the newest commits back, always as a whole and in the order in
+  /// which they were made: what is left has no gap. On media without a journal as kOnReturn.
+  kSoon,
+};
+
+/// How a transaction commits.
+struct CommitOptions {
+  Durability durability = Durability::kOnReturn;
+  /// kSoon: the commit should be durable after this time, 0 to a minute. The longer, the fewer
+  /// writes of the device. Statistics::commits_soon_late counts those that took longer.
+  std::chrono::milliseconds soon{10};
+};
+
+/// Names all that was committed in a database up to a moment (Database::durable_token). Of use
+/// while that Database is open. A default token names nothing, which is durable.
+class DurableToken {
+ public:
+  DurableToken() noexcept = default;
+
+ private:
+  friend class engine::DurableTokens;
+  DurableToken(std::uint64_t opening, std::uint64_t place) noexcept
+      : opening_(opening), place_(place) {}
+
+  std::uint64_t opening_ = 0;  // of the database, by this process
+  std::uint64_t place_ = 0;    // in its journal
+};
+
+}  // namespace flugs
