@@ -20,6 +20,9 @@ class PageFile {
  public:
   virtual ~PageFile() = default;
   virtual Status write(std::uint64_t offset, std::span<const std::byte> pages) = 0;
+  /// Sends what was written into the range on to the device, and waits until it is there, if the
+  /// file system can do that for a range. It is not durable then.
+  virtual Status send(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Makes all that was written durable.
   virtual Status sync_data() = 0;
 };

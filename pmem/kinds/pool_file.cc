@@ -260,6 +260,16 @@ Status PoolFile::write(std::uint64_t offset, std::span<const std::byte> pages) {
   return {};
 }
 
+Status PoolFile::send(std::uint64_t offset, std::uint64_t bytes) {
+  constexpr unsigned kWriteAndWait =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (::sync_file_range(fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        kWriteAndWait) == 0)
+    return {};
+  const bool cannot = errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP;
+  return cannot ? Status() : failed("sync_file_range", errno);
+}
+
 Status PoolFile::sync_data() {
   if (::fdatasync(fd()) == 0) return {};
   return failed("fdatasync", errno);

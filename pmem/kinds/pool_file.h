@@ -64,6 +64,7 @@ class PoolFile final : public PageFile {
   Status sync() const;
   /// kOutOfSpace, kIoError.
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
+  Status send(std::uint64_t offset, std::uint64_t bytes) override;
   Status sync_data() override;
   /// Gives a created file its path, and makes it durable that the path leads here, which sync()
   /// alone need not do. kAlreadyExists when another process was faster.

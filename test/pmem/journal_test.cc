@@ -74,6 +74,9 @@ class FileWithPower final : public PageFile {
     if (meanwhile) meanwhile();
     return {};
   }
+  Status send(std::uint64_t, std::uint64_t) override {
+    return has_power() ? Status() : Status(StatusCode::kIoError, "no power");
+  }
   Status sync_data() override {
     if (!has_power()) return Status(StatusCode::kIoError, "no power");
     durable = cached;
