@@ -127,7 +127,8 @@ void Commit::flush_stamps_left(Slot& slot) noexcept {
   slot.unflushed_stamps_.clear();
 }
 
-// Protocol commit. The transaction is durable after step 2 and visible after step 3.
+// Protocol commit. The transaction is durable after step 2 (with soon: ordered) and visible after
+// step 3.
 //   step  store                                  made durable by  power cut just after it: recovery
 //   0     rows' deleted words := tag (locks),    -                tags are stale: rows never
 //         new rows: cells, created := tag                         created, not deleted

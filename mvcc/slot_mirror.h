@@ -7,8 +7,8 @@ namespace flugs::mvcc {
 
 enum class SlotState : std::uint8_t {
   kActive = 0,      ///< may still write; has no commit time-stamp
-  kCommitting = 1,  ///< is taking or has its time-stamp; not durable yet
-  kCommitted = 2,   ///< durable: visible from its time-stamp on
+  kCommitting = 1,  ///< is taking or has its time-stamp; not visible yet
+  kCommitted = 2,   ///< durable, or ordered (soon): visible from its time-stamp on
   kAborted = 3,
 };
 

@@ -63,7 +63,7 @@ struct Statistics {
   std::uint64_t journal_written_bytes = 0;
   std::uint64_t journal_writes = 0;
   std::uint64_t commits_soon = 0;       ///< with Durability::kSoon, on a medium with a journal
-  std::uint64_t commits_soon_late = 0;  ///< of these, durable later than CommitOptions::soon
+  std::uint64_t commits_soon_late = 0;  ///< of these, found durable later than wanted
   /// Lines of the pool that tasks touched for the first time, in a build that charges reads of SCM
   /// (Tuning::scm_read_ns); else 0. The first counter has those charged with scm_read_ns, and
   /// the second one those charged with a part of it.
@@ -497,8 +497,8 @@ class Database {
   /// kOutOfSpace (the journal cannot be written: whether it is durable, the next opening shows).
   Status wait_durable(const DurableToken& token);
   /// Calls `callback` once, when wait_durable would return, with its result: in a thread of the
-  /// database, or before this call returns. The callback must not block for long, nor close the
-  /// database; closing waits for all callbacks.
+  /// database, or before this call returns. Closing waits for all callbacks, and calls some. So a
+  /// callback must not use the database, nor block for long: let it tell another thread.
   void when_durable(const DurableToken& token, std::function<void(const Status&)> callback);
 
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the

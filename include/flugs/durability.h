@@ -13,9 +13,9 @@ class DurableTokens;
 enum class Durability : std::uint8_t {
   /// When the commit is durable: Statistics::guarantee says what it survives then.
   kOnReturn,
-  /// At once, and others see the commit; it is durable soon afterwards, and its DurableToken says
-  /// when. A crash before takes the newest commits back, always as a whole and in the order in
-  /// which they were made: what is left has no gap. On media without a journal as kOnReturn.
+  /// At once (unless the journal is full), and others see the commit. A DurableToken says when it
+  /// is durable. A crash before takes the newest commits back, each as a whole, and with each all
+  /// that came after it: what is left has no gap. On media without a journal as kOnReturn.
   kSoon,
 };
 

@@ -110,7 +110,12 @@ Status Checkpointer::write_now(std::uint64_t offset, std::uint64_t bytes) {
 
 Status Checkpointer::write_pages(std::uint64_t first, std::uint64_t end, JournalPlace& needed) {
   for (std::uint64_t page = dirty_.next(first, end); page < end; page = dirty_.next(page, end)) {
+    const std::uint64_t first_of_batch = page;
     if (Status s = write_batch(page, end, needed); !s.ok()) return s;
+    // Sent on at once, and by nobody's lock: otherwise the sync of a whole checkpoint keeps the
+    // device from commits for some 100 ms, and a killed process from ending.
+    const std::uint64_t offset = first_of_batch * kPageBytes;
+    if (Status s = pool_file_.send(offset, page * kPageBytes - offset); !s.ok()) return s;
   }
   return {};
 }
@@ -131,8 +136,7 @@ Status Checkpointer::write_batch(std::uint64_t& page, std::uint64_t end, Journal
   return write_copies();
 }
 
-/// Neighbours with one call. Sent on at once: otherwise the sync of a whole checkpoint keeps the
-/// device from commits for some 100 ms, and a killed process from ending.
+/// Neighbours with one call.
 Status Checkpointer::write_copies() {
   for (std::size_t i = 0; i < batch_.size();) {
     std::size_t next = i + 1;
@@ -142,9 +146,7 @@ Status Checkpointer::write_copies() {
     if (Status s = pool_file_.write(batch_[i] * kPageBytes, pages); !s.ok()) return s;
     i = next;
   }
-  if (batch_.empty()) return {};
-  return pool_file_.send(batch_.front() * kPageBytes,
-                         (batch_.back() + 1 - batch_.front()) * kPageBytes);
+  return {};
 }
 
 // The kernel takes pages for clean whose writing failed, so they are written again whatever the

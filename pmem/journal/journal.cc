@@ -213,8 +213,7 @@ Status Journal::wait_all_durable() { return wait_durable(end()); }
 Status Journal::want_durable(JournalPlace place, std::chrono::microseconds within) {
   if (has_failed()) return wait_durable(place);
   const JournalPlace done = durable();
-  if (done >= place) return {};
-  return soon_.want(place, within, place - done > ring_bytes_ / kMuchPart);
+  return soon_.want(place, within, place > done && place - done > ring_bytes_ / kMuchPart);
 }
 
 void Journal::when_durable(JournalPlace place, std::function<void(const Status&)> callback) {

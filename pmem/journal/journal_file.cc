@@ -76,6 +76,7 @@ Status JournalFile::lock() const {
 /// What lies at the path may be another file, or the last changes of another pool. Zeros in place
 /// of heads are left of a creation that was cut short.
 Status JournalFile::check_free(const Status& head_found) const {
+  if (head_found.code() == StatusCode::kIoError) return head_found;
   if (head_found.ok() && head_.is_closed != 0) return {};
   if (head_found.ok())
     return Status(StatusCode::kInvalidArgument,
@@ -84,9 +85,11 @@ Status JournalFile::check_free(const Status& head_found) const {
                               "remove this file",
                               path_, head_.pool_uuid));
   std::array<std::array<char, 8>, 2> magics{};
-  for (std::size_t i = 0; i < magics.size(); ++i)
-    static_cast<void>(
-        ::pread(fd(), magics[i].data(), magics[i].size(), static_cast<off_t>(i * kPageBytes)));
+  for (std::size_t i = 0; i < magics.size(); ++i) {
+    const auto offset = static_cast<off_t>(i * kPageBytes);
+    if (::pread(fd(), magics[i].data(), magics[i].size(), offset) < 0)
+      return failed("cannot read", errno);
+  }
   if (magics == decltype(magics){}) return {};
   return Status(
       StatusCode::kInvalidArgument,

@@ -69,7 +69,7 @@ Result<std::span<std::byte>> ReadAhead::from(JournalPlace place, std::uint64_t w
       read_step(lock);
     }
   }
-  if (!status_.ok()) return status_;
+  if (read_ < end) return status_;
   return std::span<std::byte>(at(place), std::min(read_, segment_end(place)) - place);
 }
 

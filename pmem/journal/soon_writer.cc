@@ -37,11 +37,11 @@ bool SoonWriter::start() noexcept {
 /// Under mutex_.
 void SoonWriter::note(JournalPlace place, Clock::time_point start, Clock::time_point deadline) {
   needed_ = std::max(needed_, place);
-  ++counts_.wanted;
   const bool joins = !wanted_.empty() && wanted_.back().deadline <= deadline &&
                      deadline - wanted_.back().deadline < kTogether;
   if (joins) {
     wanted_.back().place = std::max(wanted_.back().place, place);
+    wanted_.back().start = std::min(wanted_.back().start, start);
     ++wanted_.back().count;
   } else {
     wanted_.push_back({place, start, deadline, 1});
@@ -55,6 +55,8 @@ Status SoonWriter::want(JournalPlace place, std::chrono::microseconds within, bo
   const Clock::time_point now = Clock::now();
   {
     const std::lock_guard guard(mutex_);
+    ++counts_.wanted;
+    if (journal_.is_durable(place)) return {};
     if (start()) {
       note(place, is_much ? now : now + within / kStartPart, now + within);
       return {};
@@ -99,13 +101,15 @@ void SoonWriter::write(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const Status status = journal_.wait_durable(place);
   lock.lock();
-  const std::vector<Callback> due = take_due(status);
+  std::vector<Callback> due = take_due(status);
   next_start_ = Clock::time_point::max();
   for (const Wanted& wanted : wanted_) next_start_ = std::min(next_start_, wanted.start);
   if (!callbacks_.empty()) next_start_ = Clock::now();
   if (due.empty()) return;
   lock.unlock();
-  for (const Callback& callback : due) callback.function(status);
+  for (const Callback& callback : due)
+    callback.function(journal_.is_durable(callback.place) ? Status() : status);
+  due.clear();  // what the functions own may end in their destructors
   lock.lock();
 }
 
@@ -117,7 +121,8 @@ std::vector<SoonWriter::Callback> SoonWriter::take_due(const Status& status) {
   const Clock::time_point now = Clock::now();
   std::erase_if(wanted_, [&](const Wanted& wanted) {
     if (!is_due(wanted.place)) return false;
-    counts_.late += !status.ok() || now > wanted.deadline ? wanted.count : 0;
+    const bool is_in_time = journal_.is_durable(wanted.place) && now <= wanted.deadline;
+    counts_.late += is_in_time ? 0 : wanted.count;
     return true;
   });
   const auto first_due =

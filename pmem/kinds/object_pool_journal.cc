@@ -100,7 +100,9 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& opt
     journal_ = *std::move(made);
   }
   medium().set_journal(&journal_->journal());
-  return is_found ? journal_->checkpointer().start() : Status();
+  // A closing that was cut short may have left id 0 in the headers: then name_journal goes on.
+  const bool is_named = root()->headers[0].journal_id == journal_->id();
+  return is_found && is_named ? journal_->checkpointer().start() : Status();
 }
 
 // Protocol journal-begin. While the pool is opened, by one thread; no checkpoint runs before 5.
@@ -139,7 +141,7 @@ Status ObjectPool::name_journal() {
 //   2     the journal's head: closed   its own write       the same
 //   3     both headers: id 0           in the journal      replays it
 //   4     the pages with the headers   checkpoint          replays it, or the file names none
-// Must hold:  1 before 4. On a failure the file goes on to need its journal.
+// Must hold:  1 before 4. After a failure the file may go on to name its journal, or not.
 //             1 before 2: from then on the file has everything but the headers of 3.
 //             2 before 4: a file that names no journal needs none that is not closed.
 void ObjectPool::end_journal() {
@@ -151,7 +153,7 @@ void ObjectPool::end_journal() {
     Persister persister(medium());
     set_journal_id(*root(), 0, persister);
   }
-  if (!checkpointer.run().ok()) static_cast<void>(journal_->set_closed(false));
+  static_cast<void>(checkpointer.run());  // closed as it is: everything else is in the file
 }
 
 /// The file was opened on a medium without journals: what it needed is stored and durable.

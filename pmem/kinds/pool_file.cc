@@ -266,8 +266,8 @@ Status PoolFile::send(std::uint64_t offset, std::uint64_t bytes) {
   if (::sync_file_range(fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
                         kWriteAndWait) == 0)
     return {};
-  const bool cannot = errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP;
-  return cannot ? Status() : failed("sync_file_range", errno);
+  // Any other error may be of an earlier write, and the kernel tells it once.
+  return errno == ENOSYS ? Status() : failed("sync_file_range", errno);
 }
 
 Status PoolFile::sync_data() {

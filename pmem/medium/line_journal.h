@@ -26,7 +26,7 @@ struct JournalCounters {
   std::uint64_t writes = 0;        ///< of the device, each waited for
   std::uint64_t written_bytes = 0;
   std::uint64_t soon = 0;  ///< calls of want_durable
-  std::uint64_t late = 0;  ///< of these, durable later than wanted, or not at all
+  std::uint64_t late = 0;  ///< of these, found durable later than wanted, or not at all
 };
 
 /// Makes lines durable on a medium that cannot be written line by line. Places are in one order for
@@ -48,7 +48,7 @@ class LineJournal {
   /// Whether everything before `place` is durable. Thread-safety: any thread.
   virtual bool is_durable(JournalPlace place) const noexcept = 0;
   /// Sees to it that everything before `place` is durable `within` that time, if the device can do
-  /// it. Does not wait, unless the system refuses a thread. Fails, also later, as wait_durable.
+  /// it. Waits only if the system refuses a thread. Fails as wait_durable, which may show later.
   /// Thread-safety: any thread.
   virtual Status want_durable(JournalPlace place, std::chrono::microseconds within) = 0;
   /// Calls `callback` once: when everything before `place` is durable, or cannot become it.

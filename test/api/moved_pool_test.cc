@@ -47,7 +47,8 @@ bool leave_unclosed_pool(const TemporaryPath& path) {
   const pid_t child = ::fork();
   if (child == 0) {
     Result<Database> database = Database::open(small_options(path.string()));
-    if (!database.ok() || database->statistics().medium != "file") ::_exit(1);
+    if (!database.ok()) ::_exit(2);
+    if (database->statistics().medium != "file") ::_exit(1);
     TableSchema schema("rows");
     schema.column("id", Type::kInt64).primary_key({"id"});
     const Result<TableId> table = database->create_table(schema);

@@ -128,6 +128,10 @@ int fdatasync(int fd) {
   static auto* const real = original<int(int)>("fdatasync");
   return fails(SystemCall::kSync) ? -1 : flugs::test::sync_file(fd, real);
 }
+int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags) {
+  static auto* const real = original<int(int, off_t, off_t, unsigned)>("sync_file_range");
+  return fails(SystemCall::kSync) ? -1 : real(fd, offset, bytes, flags);
+}
 ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   static auto* const real = original<ssize_t(int, const void*, size_t, off_t)>("pwrite");
   if (fails(SystemCall::kWrite)) return -1;

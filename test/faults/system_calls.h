@@ -13,7 +13,7 @@ enum class SystemCall : std::uint8_t {
   kAllocate,  ///< fallocate, posix_fallocate
   kResize,    ///< ftruncate
   kMap,       ///< mmap of a file
-  kSync,      ///< fsync, fdatasync
+  kSync,      ///< fsync, fdatasync, sync_file_range
   kWrite,     ///< pwrite, pwritev2
   kThread,    ///< pthread_create
 };
