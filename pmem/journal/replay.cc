@@ -15,7 +15,7 @@ namespace {
 
 /// The bytes from `place` on: all of the record that begins there, if there is one.
 Result<std::span<std::byte>> record_at(ReadAhead& reader, JournalPlace place) {
-  const Result<std::span<std::byte>> begin = reader.from(place, sizeof(RecordHead));
+  Result<std::span<std::byte>> begin = reader.from(place, sizeof(RecordHead));
   if (!begin.ok()) return begin;
   RecordHead head;
   std::memcpy(&head, begin->data(), sizeof head);
