@@ -197,7 +197,10 @@ struct Message {
     if (!user.execute(step).ok()) ::_exit(5);
     tell({Message::Kind::kAcknowledged});
   }
-  const std::lock_guard lock(mutex);  // no thread that checkpoints waits for an answer now
+  // Protocol journal-end, step by step.
+  database = Status(StatusCode::kCancelled);
+  // No thread that checkpoints waits for an answer now.
+  const std::lock_guard lock(mutex);
   ::_exit(0);
 }
 
