@@ -18,7 +18,7 @@ class DurableTokens {
   DurableTokens(pmem::Pool& pool, std::uint64_t opening) noexcept
       : journal_(pool.medium().journal()), opening_(opening) {}
 
-  /// Of all that is committed now.
+  /// The token that names all that is committed now.
   DurableToken now() const noexcept {
     return {opening_, journal_ == nullptr ? 0 : journal_->end()};
   }

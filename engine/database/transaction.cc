@@ -313,14 +313,7 @@ Status Transaction::release(Savepoint savepoint) {
   return {};
 }
 
-Status Transaction::commit() {
-  constexpr CommitOptions kDefault;
-  if (context_ == nullptr) return ended();
-  if (__builtin_expect(!database_->is_left(), 1)) return commit_now(kDefault);
-  Status done;
-  database_->end_left_open([&] { done = commit_now(kDefault); });
-  return done;
-}
+Status Transaction::commit() { return commit(CommitOptions()); }
 
 Status Transaction::commit(const CommitOptions& options) {
   constexpr std::chrono::milliseconds kSoonMax = std::chrono::minutes(1);

@@ -57,8 +57,8 @@ struct Statistics {
   std::uint64_t lines_flushed = 0;            ///< cache lines written back since open
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;  ///< bytes handed to flush, before rounding to lines
-  /// Of the journal on medium `file`, checkpoints apart: records, with and without what pads a
-  /// write to whole pages, and writes of the device. Else 0.
+  /// The journal on medium `file`, checkpoints apart: bytes of its records, bytes written to the
+  /// device (records are padded to whole pages), and writes of the device. Other media: 0.
   std::uint64_t journal_record_bytes = 0;
   std::uint64_t journal_written_bytes = 0;
   std::uint64_t journal_writes = 0;
@@ -198,7 +198,7 @@ class Database {
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly (the file may not be written: see OpenMode::kReadOnly),
-  /// kOutOfSpace, kInvalidArgument (an option, or the processors' clocks cannot be used), kIoError,
+  /// kOutOfSpace, kInvalidArgument (an option, the clocks, or another journal is there), kIoError,
   /// kCancelled (OpenOptions::stop). If an existing pool gets a larger max_bytes also as `grow`.
   static Result<Database> open(const OpenOptions& options);
 

@@ -16,14 +16,7 @@ constexpr int kStartPart = 2;
 
 }  // namespace
 
-SoonWriter::~SoonWriter() {
-  {
-    const std::lock_guard guard(mutex_);
-    next_start_ = Clock::time_point::min();
-  }
-  thread_.request_stop();
-  if (thread_.joinable()) thread_.join();
-}
+SoonWriter::~SoonWriter() = default;  // the thread ends when it has no work left
 
 /// Under mutex_.
 bool SoonWriter::start() noexcept {

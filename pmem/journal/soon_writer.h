@@ -63,7 +63,7 @@ class SoonWriter {
   LineJournal& journal_;
   mutable std::mutex mutex_;  // protects what follows; a leaf, free while something is written
   std::condition_variable_any changed_;  // next_start_ is earlier
-  std::deque<Wanted> wanted_;            // by their places
+  std::deque<Wanted> wanted_;            // as they came
   std::vector<Callback> callbacks_;
   Clock::time_point next_start_ = Clock::time_point::max();
   JournalPlace needed_ = 0;  // the greatest place of all
