@@ -108,9 +108,8 @@ TEST_CASE("chunks whose rows were deleted give their space back by themselves",
   REQUIRE(full > std::uint64_t{6} << 20);
   books.remove(table, 0, 190'000);
   // MergePolicy: free rows for an eighth of the row ids stay, and less than a quarter of
-  // waste_bytes, a MiB here. How many do, depends on when the merges come in between the deletions.
-  // Main has the MVCC entries of rows that died after they came there, and a little for each row
-  // id.
+  // waste_bytes, a MiB here. How many stay depends on when merges run between the deletions. Main
+  // has the MVCC entries of rows that died after they came there, and a little for each row id.
   const std::uint64_t left = full / 20;
   CHECK(books.comes([&] {
     const TableStatistics now = must(books.database->table_statistics(table));
