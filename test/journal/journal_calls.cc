@@ -1,0 +1,86 @@
+#include "test/journal/journal_calls.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace flugs::test {
+namespace {
+
+JournalDisk* disk_in_use = nullptr;
+
+/// The C library's function of this name.
+template <typename Function>
+Function* behind(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+JournalDiskInUse::JournalDiskInUse(JournalDisk& disk) noexcept : former_(disk_in_use) {
+  disk_in_use = &disk;
+}
+
+JournalDiskInUse::~JournalDiskInUse() { disk_in_use = former_; }
+
+#ifdef FLUGS_COPY_WORDS
+
+// The linker's option --wrap (CMakeLists.txt) sends the checkpoint's calls of pmem::copy_words
+// here, where the library's sources are objects of their own.
+void really_copy_words(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept
+    __asm__("__real_" FLUGS_COPY_WORDS);
+void copy_words_and_others(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept
+    __asm__("__wrap_" FLUGS_COPY_WORDS);
+
+void copy_words_and_others(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
+  const std::uint64_t half = bytes / 2;
+  disk_in_use->meanwhile();
+  really_copy_words(to, from, half);
+  disk_in_use->meanwhile();
+  really_copy_words(to + half, from + half, bytes - half);
+  disk_in_use->meanwhile();
+}
+
+#endif
+
+}  // namespace flugs::test
+
+extern "C" {
+
+ssize_t pread(int fd, void* to, size_t bytes, off_t offset) {
+  if (flugs::test::disk_in_use == nullptr)
+    return flugs::test::behind<ssize_t(int, void*, size_t, off_t)>("pread")(fd, to, bytes, offset);
+  flugs::test::disk_in_use->read_journal(static_cast<std::uint64_t>(offset),
+                                         {static_cast<std::byte*>(to), bytes});
+  return static_cast<ssize_t>(bytes);
+}
+
+ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  if (flugs::test::disk_in_use == nullptr)
+    return flugs::test::behind<ssize_t(int, const iovec*, int, off_t, int)>("pwritev2")(
+        fd, parts, count, offset, flags);
+  const iovec& part = parts[0];
+  if (count != 1 || (flags & RWF_DSYNC) == 0) {
+    errno = ENOSYS;  // the disk knows durable writes only
+    return -1;
+  }
+  const int error = flugs::test::disk_in_use->write_journal(
+      static_cast<std::uint64_t>(offset),
+      {static_cast<const std::byte*>(part.iov_base), part.iov_len});
+  if (error == 0) return static_cast<ssize_t>(part.iov_len);
+  errno = error;
+  return -1;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+  if (flugs::test::disk_in_use != nullptr) return EAGAIN;
+  return flugs::test::behind<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+      "pthread_create")(thread, attributes, start, argument);
+}
+
+}  // extern "C"

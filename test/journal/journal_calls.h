@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace flugs::test {
+
+/// A disk on which the journal of this program lies, in memory. journal_calls.cc stands between
+/// the program and the C library.
+class JournalDisk {
+ public:
+  virtual ~JournalDisk() = default;
+  virtual void read_journal(std::uint64_t offset, std::span<std::byte> bytes) = 0;
+  /// Returns when the bytes are durable. 0, or what errno is to be.
+  virtual int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  /// A checkpoint is copying a page: other threads may do something.
+  virtual void meanwhile() = 0;
+};
+
+/// While this lives, every `pread` and `pwritev2` of the program, whatever its file, goes to the
+/// disk, and the system refuses threads. These may nest.
+class JournalDiskInUse {
+ public:
+  explicit JournalDiskInUse(JournalDisk& disk) noexcept;
+  ~JournalDiskInUse();
+  JournalDiskInUse(const JournalDiskInUse&) = delete;
+  JournalDiskInUse& operator=(const JournalDiskInUse&) = delete;
+
+ private:
+  JournalDisk* const former_;
+};
+
+}  // namespace flugs::test

@@ -1,0 +1,179 @@
+// The steps that a Life draws.
+#include <algorithm>
+#include <utility>
+
+#include "pmem/journal/record_images.h"
+#include "test/journal/life.h"
+
+namespace flugs::test {
+
+namespace {
+
+/// How much is drawn from few lines, so that steps meet.
+constexpr unsigned kHotPercent = 85;
+constexpr std::uint64_t kManyLinesMin = 50;
+constexpr std::uint64_t kManyLinesMax = 150;  // of more than two records
+constexpr std::uint64_t kSegmentBytes = kRingBytes / 4;
+constexpr std::uint64_t kMemoryRingBytes = 2 * kSegmentBytes;
+constexpr std::uint64_t kLinesOfRecord = kSegmentBytes / 4 / pmem::kLineBytes;
+constexpr std::uint64_t kCallsOfCheckpoint = 12;
+
+}  // namespace
+
+void Life::step() {
+  const std::uint64_t choice = random_.below(100);
+  if (choice < 33) {
+    store_some();
+  } else if (choice < 69) {
+    fence_some();
+  } else if (choice < 73) {
+    fence_many();
+  } else if (choice < 79) {
+    fence_to_page_end();
+  } else if (choice < 91) {
+    is_lazy_&& random_.chance(90) ? fence_many() : wait();
+  } else if (choice < 97) {
+    if (!is_lazy_ || random_.chance(30)) checkpoint();
+  } else {
+    // Nobody promises anything by it.
+    static_cast<void>(journal_->checkpointer().write_now(
+        random_.below(kPoolPages) * pmem::kPageBytes, pmem::kPageBytes));
+  }
+}
+
+/// What other threads do meanwhile.
+void Life::others(std::uint64_t steps_max) {
+  if (!is_open_ || is_others_turn_ || !is_well()) return;
+  is_others_turn_ = true;
+  for (std::uint64_t i = random_.below(steps_max + 1); i != 0 && is_well(); --i) {
+    const std::uint64_t choice = random_.below(10);
+    if (choice < 4) {
+      store_some();
+    } else if (choice < 8) {
+      fence_some();
+    } else if (!is_writing_batch_) {
+      wait();
+    }
+  }
+  is_others_turn_ = false;
+}
+
+std::uint32_t Life::drawn_line() {
+  const std::vector<std::uint32_t>& near = appending_.empty() ? hot_lines_ : appending_;
+  if (random_.chance(kHotPercent)) return near[random_.below(near.size())];
+  return static_cast<std::uint32_t>(1 + random_.below(kPoolLines - 1));
+}
+
+void Life::store_into(std::uint32_t line) {
+  const auto words = static_cast<std::uint8_t>(random_.chance(60) ? 0xFF : 1 + random_.below(0xFF));
+  const std::uint64_t number = model_.store(line, words);
+  auto* const to = reinterpret_cast<std::uint64_t*>(memory().data() + line * pmem::kLineBytes);
+  for (std::uint64_t word = 0; word < kWordsOfLine; ++word)
+    if ((words >> word & 1) != 0) to[word] = number;
+  unflushed_.push_back(line);
+}
+
+void Life::store_some() {
+  for (std::uint64_t i = random_.below(4); i != 0; --i) store_into(drawn_line());
+}
+
+/// Some of the lines stay unflushed. Sometimes a line is flushed that has nothing new.
+void Life::fence_some() {
+  if (random_.chance(70)) store_some();
+  std::vector<std::uint32_t> lines;
+  std::vector<std::uint32_t> left;
+  for (const std::uint32_t line : unflushed_) (random_.chance(75) ? lines : left).push_back(line);
+  unflushed_ = std::move(left);
+  if (random_.chance(10)) lines.push_back(drawn_line());
+  fence(std::move(lines));
+}
+
+void Life::fence_many() {
+  const std::uint64_t lines = kManyLinesMin + random_.below(kManyLinesMax - kManyLinesMin);
+  const std::uint64_t first = 1 + random_.below(kPoolLines - lines);
+  std::vector<std::uint32_t> run;
+  for (std::uint64_t line = first; line < first + lines; ++line) {
+    run.push_back(static_cast<std::uint32_t>(line));
+    store_into(run.back());
+    unflushed_.pop_back();
+  }
+  fence(std::move(run));
+}
+
+/// The record ends with a page, so that what comes behind it begins one. A record of r runs with n
+/// lines in all has 16 + 8 r + 64 n bytes.
+void Life::fence_to_page_end() {
+  const std::uint64_t end = journal().end();
+  const std::uint64_t bytes = pmem::page_end(end + 1) - end;
+  for (const std::uint64_t runs : {2, 4, 6, 8}) {
+    const std::uint64_t heads = sizeof(pmem::RecordHead) + runs * sizeof(pmem::RunHead);
+    if (bytes < heads + runs * pmem::kLineBytes || (bytes - heads) % pmem::kLineBytes != 0)
+      continue;
+    const std::uint64_t lines = (bytes - heads) / pmem::kLineBytes;
+    const std::uint64_t first = 1 + random_.below(kPoolLines - lines - runs);
+    std::vector<std::uint32_t> stored(lines);
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      stored[i] = static_cast<std::uint32_t>(first + i + std::min(i, runs - 1));
+      store_into(stored[i]);
+      unflushed_.pop_back();
+    }
+    fence(std::move(stored));
+    return;
+  }
+}
+
+void Life::fence(std::vector<std::uint32_t> lines) {
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  if (lines.empty()) return;
+  std::vector<pmem::LineRun> runs;
+  for (const std::uint32_t line : lines) {
+    const std::byte* const begin = memory().data() + line * pmem::kLineBytes;
+    if (!runs.empty() && runs.back().begin + runs.back().lines * pmem::kLineBytes == begin)
+      ++runs.back().lines;
+    else
+      runs.push_back({begin, 1});
+  }
+  if (!has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
+    if (!is_others_turn_) checkpoint();
+    if (!is_well() || !has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
+      unflushed_.insert(unflushed_.end(), lines.begin(), lines.end());
+      return;
+    }
+  }
+  const std::vector<LineModel::Captured> captured = model_.capture(lines);
+  const std::uint64_t reserved = reserved_;
+  std::swap(appending_, lines);
+  reserved_ +=
+      pmem::record_bytes(runs) + (appending_.size() / kLinesOfRecord + 2) * pmem::kPageBytes;
+  const pmem::JournalPlace place = journal().append(runs);
+  reserved_ = reserved;
+  std::swap(appending_, lines);
+  if (is_well()) model_.fence(captured, place);
+}
+
+/// Whether nobody needs to be waited for by an append of these bytes, in so many records.
+bool Life::has_room(std::uint64_t bytes, std::uint64_t records) {
+  const pmem::JournalPlace end = journal().end();
+  const std::uint64_t left = kSegmentBytes - end % kSegmentBytes;
+  const std::uint64_t lost = left < bytes ? std::min(left, bytes / records + pmem::kPageBytes) : 0;
+  const std::uint64_t most = lost + bytes + records * pmem::kPageBytes;
+  if (is_writing_batch_ && end + most - journal().durable() > kMemoryRingBytes) return false;
+  return journal().used_bytes() + reserved_ + most + pmem::kPageBytes <= kRingBytes;
+}
+
+void Life::wait() {
+  const pmem::JournalPlace place = journal().end();
+  if (!journal().wait_durable(place).ok()) return;
+  model_.promise(place);
+  cuts_.cut(*this, "a promise is made");
+}
+
+void Life::checkpoint() {
+  if (random_.chance(12)) calls_until_failure_ = 1 + random_.below(kCallsOfCheckpoint);
+  // A process is often ended that meets failures.
+  if (!journal_->checkpointer().run().ok()) is_ended_ = random_.chance(40);
+  calls_until_failure_ = 0;
+}
+
+}  // namespace flugs::test
