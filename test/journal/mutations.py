@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Mistakes in the sources of pmem/journal that the explorer of crash states must find.
+
+    mutations.py --list           NAME:FILE:EXPECTED, a line for each
+    mutations.py NAME OUT         writes the source with the mistake to OUT
+"""
+
+import os
+import sys
+
+SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "pmem", "journal")
+
+
+class Mutation:
+    """Replaces each old text, which must occur once, by the new one."""
+
+    def __init__(self, name, file, breaks, *replacements, harmless=None, checked=None):
+        self.name = name
+        self.file = file
+        self.breaks = breaks  # the step of a protocol
+        self.replacements = replacements
+        self.harmless = harmless  # why no power cut shows it
+        self.checked = checked    # which check of the library ends the process instead
+
+    def expected(self):
+        if self.harmless:
+            return "harmless"
+        return "checked" if self.checked else "caught"
+
+    def apply(self):
+        with open(os.path.join(SOURCES, self.file), encoding="utf-8") as file:
+            text = file.read()
+        for old, new in self.replacements:
+            if text.count(old) != 1:
+                raise SystemExit(f"{self.name}: {text.count(old)} times in {self.file}: {old}")
+            text = text.replace(old, new)
+        return text
+
+
+MARK = """  for (const LineRun& run : part) {
+    FLUGS_DCHECK(run.begin >= base_);
+    dirty_.mark(static_cast<std::uint64_t>(run.begin - base_), run.lines * kLineBytes);
+  }
+"""
+RECORD = """  std::byte* const record = ring_at(tail_);
+  write_record(record, part, base_);
+  seal(record, bytes);
+"""
+ROOM = "  if (!make_room(lock, bytes)) return;\n"
+CLEAR = "    if (!dirty_.clear(page)) continue;\n"
+COPY = ("    copy_words(copies_.data() + batch_.size() * kPageBytes, base_ + page * kPageBytes, "
+        "kPageBytes);\n")
+WAIT_OF_BATCH = """  if (Status s = journal_.wait_durable(end_of_journal); !s.ok()) return s;
+"""
+WAIT_OF_RUN = "  if (status.ok()) status = journal_.wait_durable(head.needed);\n"
+SYNC_OF_RUN = "  if (status.ok()) status = pool_file_.sync_data();\n  if (status.ok()) status = j"
+HEAD_OF_RUN = "  if (status.ok()) status = journal_file_.write_head(head);\n"
+WRITE_BATCH = "  const Status status = file_.write(begin, {ring_at(begin), end - begin});\n"
+
+MUTATIONS = (
+    # Protocol journal, step 3.
+    Mutation("no_mark", "journal.cc", "journal 3: a page is not marked", (MARK, "")),
+    Mutation("mark_behind_record", "journal.cc", "journal 3: the mark behind place and images",
+             (MARK, ""), (RECORD, RECORD + MARK),
+             harmless="the mutex is held over all of step 3: no checkpoint begins in between"),
+    Mutation("image_before_place", "journal.cc", "journal 3: the images before the place",
+             (ROOM, """  std::vector<std::byte> image(bytes);
+  write_record(image.data(), part, base_);
+""" + ROOM), ("  write_record(record, part, base_);\n",
+              "  std::memcpy(record, image.data(), bytes);\n")),
+    Mutation("no_checksum_of_place", "journal_format.cc", "journal 4: a record of a former lap",
+             ("(identity.place * 0x9E3779B97F4A7C15u)", "0")),
+    Mutation("no_checksum_of_epoch", "journal_format.cc", "journal 4: a record of a former opening",
+             ("(identity.epoch * 0xC2B2AE3D27D4EB4Fu)", "0")),
+    Mutation("no_checksum_of_id", "journal_format.cc", "journal 4: a record of a former journal",
+             ("return identity.journal_id ^ ", "return ")),
+    Mutation("no_checksum", "journal_format.cc", "journal 4: a torn record",
+             ("return head.checksum == checksum_of(bytes.first(head.bytes), identity);",
+              "return head.kind == RecordKind::kLines && identity.place != 1;")),
+    Mutation("page_written_twice", "journal.cc", "journal 4: no pad, the page is written again",
+             ("  if (tail_ < segment_end) pad_to(page_end(tail_));\n", ""),
+             ("  const JournalPlace begin = durable();\n",
+              "  const JournalPlace begin = durable() / kPageBytes * kPageBytes;\n"),
+             (WRITE_BATCH, """  const JournalPlace page = page_end(end);
+  const Status status = file_.write(begin, {ring_at(begin), page - begin});
+""")),
+    Mutation("durable_before_write", "journal.cc", "journal 4 before 5",
+             (WRITE_BATCH, "  durable_.store(end, std::memory_order_release);\n" + WRITE_BATCH)),
+    Mutation("one_write", "journal.cc", "journal 5: a batch of two segments",
+             ("  while (durable() < place && !has_failed()) write_or_wait(lock);\n",
+              "  write_or_wait(lock);\n")),
+    Mutation("half_a_batch", "journal.cc", "journal 4: less is written than is called durable",
+             (WRITE_BATCH,
+              "  const Status status = file_.write(begin, {ring_at(begin), kPageBytes});\n")),
+    Mutation("failed_write_durable", "journal.cc", "journal 4: a failed write",
+             ("  if (status.ok()) {\n    durable_",
+              "  if (status.ok() || !status.ok()) {\n    durable_")),
+    # Protocol checkpoint.
+    Mutation("tail_at_end", "checkpointer.cc", "checkpoint 1 before 2",
+             (WAIT_OF_RUN, WAIT_OF_RUN + "  head.tail = journal_.durable();\n"
+              "  head.needed = head.tail;\n")),
+    Mutation("clear_behind_copy", "checkpointer.cc", "checkpoint 2: the mark behind the copy",
+             (CLEAR, ""), (COPY, COPY + CLEAR)),
+    Mutation("clear_behind_write", "checkpointer.cc", "checkpoint 2: the mark behind the write",
+             (CLEAR, ""),
+             ("  return write_copies();\n", """  const Status status = write_copies();
+  for (const std::uint64_t written : batch_) dirty_.clear(written);
+  return status;
+""")),
+    Mutation("no_wait_for_copies", "checkpointer.cc", "checkpoint 3: the wait",
+             (WAIT_OF_BATCH, "")),
+    Mutation("no_wait_before_head", "checkpointer.cc", "checkpoint: the wait of all batches",
+             (WAIT_OF_RUN, ""),
+             checked="recycle: no space before a tail that is not durable"),
+    Mutation("wait_before_copies", "checkpointer.cc", "checkpoint 3: the wait before the copies",
+             ("  batch_.clear();\n", "  batch_.clear();\n  if (Status s = journal_.wait_durable("
+              "journal_.end()); !s.ok()) return s;\n"), (WAIT_OF_BATCH, "")),
+    Mutation("no_sync", "checkpointer.cc", "checkpoint 4",
+             (SYNC_OF_RUN, "  if (status.ok()) status = j")),
+    Mutation("sync_behind_head", "checkpointer.cc", "checkpoint 4 before 5",
+             (SYNC_OF_RUN, "  if (status.ok()) status = j"),
+             (HEAD_OF_RUN, HEAD_OF_RUN + "  if (status.ok()) status = pool_file_.sync_data();\n")),
+    Mutation("recycle_before_head", "checkpointer.cc", "checkpoint 5 before 6",
+             (HEAD_OF_RUN, "  if (status.ok()) journal_.recycle(head.tail);\n" + HEAD_OF_RUN)),
+    Mutation("old_epoch_of_tail", "checkpointer.cc", "checkpoint 5: the epoch of the tail",
+             ("  head.tail_epoch = head.epoch;\n", "")),
+    Mutation("failure_forgotten", "checkpointer.cc", "checkpoint: pages of a failed one",
+             ("  } else {\n    mark_all_again();\n  }\n", "  }\n")),
+    Mutation("batch_forgotten", "checkpointer.cc", "checkpoint: pages of a failed batch",
+             ("  written_.insert(written_.end(), batch_.begin(), batch_.end());\n", ""),
+             ("  return write_copies();\n", """  const Status status = write_copies();
+  if (status.ok()) written_.insert(written_.end(), batch_.begin(), batch_.end());
+  return status;
+""")),
+    Mutation("written_now_forgotten", "checkpointer.cc", "checkpoint: pages of write_now",
+             ("  mark_all_again();  // the journal's tail has not passed them\n", ""),
+             harmless="the pages are in the file, durably, with all that the journal has of them; "
+             "only a write_now that fails would leave some out, and the pool is not used then"),
+    Mutation("no_sync_of_written_now", "checkpointer.cc", "journal-begin 3",
+             ("end, needed);\n  if (status.ok()) status = pool_file_.sync_data();\n",
+              "end, needed);\n")),
+    # The head.
+    Mutation("heads_in_one_page", "journal_file.cc", "the head: two copies",
+             ("next.sequence % 2 * kPageBytes", "0 * kPageBytes")),
+    Mutation("older_head", "journal_format.cc", "the head: the newer copy counts",
+             ("copy.sequence > best->sequence", "copy.sequence < best->sequence")),
+    Mutation("head_without_checksum", "journal_format.cc", "the head: a torn copy",
+             (" || copy.checksum != checksum_of(copy)", "")),
+    # Replay.
+    Mutation("past_torn_record", "replay.cc", "journal 4: replay ends at the first torn record",
+             ("      if (!next->has_value()) break;\n", """      if (!next->has_value()) {
+        end.place = page_end(end.place + 1);
+        continue;
+      }
+""")),
+    Mutation("no_needed", "replay.cc", "replay: the records that the pool's file needs",
+             ("  if (end.place < head.needed)", "  if (end.place > ~head.needed)"),
+             harmless="it finds a damaged journal; test/pmem/journal_test.cc damages one"),
+    Mutation("replayed_not_marked", "pool_journal.cc", "replay: what it stores is dirty",
+             ("found->dirty_.mark(offset, bytes);",
+              "if (offset == ~bytes) found->dirty_.mark(offset, bytes);")),
+    Mutation("mark_if_different", "replay.cc", "replay: pages that read as they should",
+             ("    stored(offset, bytes);\n", ""),
+             ("    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);\n",
+                """    if (std::memcmp(pool.data() + offset, rest.data() + sizeof run, bytes) != 0)
+      stored(offset, bytes);
+    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);
+""")),
+    Mutation("any_resumption", "replay.cc", "journal-resume 2: where the former records ended",
+             ("body.continues == end.place && ", ""),
+             harmless="the page of the torn record is never written again, so every replay ends "
+             "there at the same place"),
+    # Protocol journal-resume.
+    Mutation("no_resumption", "journal.cc", "journal-resume 2",
+             ("  if (end.epoch != 0) resume_behind(end.place);\n", "")),
+    Mutation("same_epoch", "pool_journal.cc", "journal-resume 1: the epoch",
+             ("  head.epoch += is_new ? 0 : 1;\n", "")),
+    Mutation("same_epoch_when_emptied", "pool_journal.cc", "make_room: the epoch of the tail",
+             ("  head.epoch += 1;\n", "")),
+    Mutation("no_sync_when_emptied", "pool_journal.cc", "make_room: checkpoint 4",
+             ("  if (Status s = target.file.sync_data(); !s.ok()) return s;\n", "")),
+    Mutation("emptied_without_pages", "pool_journal.cc", "make_room: checkpoint 3",
+             ("target.file.write(offset, {target.pool.data() + offset, kPageBytes})",
+              "offset != ~std::uint64_t{0} ? Status() : Status(StatusCode::kIoError, \"\")")),
+    # Protocol journal-end.
+    Mutation("never_closed", "pool_journal.cc", "journal-end 2",
+             ("head.is_closed = is_closed ? 1 : 0;",
+              "static_cast<void>(is_closed);\n  head.is_closed = 0;")),
+)
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        for mutation in MUTATIONS:
+            mutation.apply()
+            print(f"{mutation.name}:{mutation.file}:{mutation.expected()}")
+        return 0
+    name, out = sys.argv[1:]
+    mutation = next(m for m in MUTATIONS if m.name == name)
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(mutation.apply())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
