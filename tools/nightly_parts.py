@@ -163,6 +163,13 @@ def crash_tests(folder, pattern):
     return steps
 
 
+def journal(programs, factor, seed):
+    """Scripts have numbers; each seed has its own."""
+    return [Step("0", [programs.test("journal")],
+                 {"FLUGS_CRASH_STATES": str(factor), "FLUGS_SEED": str(1 + seed * 1_000_000)},
+                 printed={"states": r"scripts, (\d+) states", "failures": r"(\d+) failed"})]
+
+
 def dax_vm(programs, images, seed):
     tool = os.path.join(ROOT, "tools", "dax-vm")
     return [Step("0", [tool, "--images", str(images), "--kills", str(max(4, images // 40)),
@@ -201,6 +208,8 @@ PARTS = (
          ("flugs_model_test",), size_min=1000),
     Part("crash", "the crash tests, with a multiple of their states", 20, "times",
          crash_tests("verify/crash", ()), ("flugs_crash_test",)),
+    Part("journal", "crash states of the journal alone, a multiple of the test's", 34, "times",
+         journal, ("flugs_journal_test",)),
     Part("power_cut", "power cuts on files, with a multiple of their steps", 100, "times",
          crash_tests("faults", ("power cuts on a file*",)), ("flugs_faults_test",)),
     Part("dax_vm", "crash images on real DAX, in a virtual machine", 2_000, "images", dax_vm,
