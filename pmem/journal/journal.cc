@@ -26,6 +26,7 @@ constexpr std::uint64_t kReplayPageNs = 2100;
 constexpr std::uint64_t kMuchPart = 8;
 /// So much of the ring is kept for what has begun.
 constexpr std::uint64_t kKeptPart = 4;
+constexpr int kSpinsMax = 100;
 
 }  // namespace
 
@@ -58,6 +59,18 @@ void Journal::resume_behind(JournalPlace place) noexcept {
   const ResumeBody body{.continues = place, .epoch = epoch_};
   std::memcpy(ring_at(tail_) + sizeof(RecordHead), &body, sizeof body);
   put(RecordKind::kResume, kBytes);
+}
+
+/// The mutex is held for less than a microsecond, which is less than a thread needs to fall asleep
+/// and to wake up.
+Journal::Lock Journal::lock_soon() noexcept {
+  Lock lock(mutex_, std::try_to_lock);
+  for (int spins = 0; !lock.owns_lock() && spins < kSpinsMax; ++spins) {
+    __builtin_ia32_pause();
+    static_cast<void>(lock.try_lock());
+  }
+  if (!lock.owns_lock()) lock.lock();
+  return lock;
 }
 
 /// Under mutex_: ends the record of `bytes` at tail_ with its checksum, which goes into the place
@@ -103,7 +116,7 @@ void Journal::pad_to(JournalPlace place) noexcept {
 // Need not:   wait in 3. Later records stand behind it, whichever thread appends them.
 JournalPlace Journal::append(std::span<const LineRun> runs) noexcept {
   const std::uint64_t lines_max = segment_bytes_ / 4 / kLineBytes;
-  Lock lock(mutex_);
+  Lock lock = lock_soon();
   if (has_failed()) return tail_;
   std::uint64_t lines = 0;
   part_.clear();
@@ -151,8 +164,11 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
   while (!has_failed()) {
     const std::uint64_t left = segment_bytes_ - tail_ % segment_bytes_;
     const JournalPlace end = tail_ + (left < bytes ? left : 0) + bytes + kPageBytes;
-    if (end - durable() > ring_bytes_) {
-      write_or_wait(lock);
+    if (end - durable() > ring_bytes_ && is_writing_) {
+      written_.wait(lock);
+    } else if (end - durable() > ring_bytes_) {
+      write_batch(lock);
+      lock.lock();
     } else if (end - recycled_ > data_bytes_) {
       want_checkpoint();
       written_.wait(lock);
@@ -164,20 +180,19 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
   return false;
 }
 
-/// Writes the records so far, as far as their segment goes, unless another thread is writing. After
-/// a failure it is unknown which bytes of the batch are on the medium. So it is never written
-/// again, and nothing behind it: what is durable stays a prefix of what was done.
-void Journal::write_or_wait(Lock& lock) noexcept {
-  if (is_writing_) {
-    written_.wait(lock);
-    return;
-  }
+/// Writes the records so far, as far as their segment goes, and frees the lock. No other thread may
+/// be writing. After a failure it is unknown which bytes of the batch are on the medium. So it is
+/// never written again, and nothing behind it: what is durable stays a prefix of what was done.
+void Journal::write_batch(Lock& lock) noexcept {
+  is_writing_ = true;
+  waiters_.gather(lock);
   const JournalPlace begin = durable();
   FLUGS_CHECK(begin % kPageBytes == 0 && begin < tail_);
   const JournalPlace segment_end = (begin / segment_bytes_ + 1) * segment_bytes_;
   if (tail_ < segment_end) pad_to(page_end(tail_));
   const JournalPlace end = std::min(tail_, segment_end);
-  is_writing_ = true;
+  batch_end_ = end;
+  waiters_.begin_write();
   lock.unlock();
   const Status status = file_.write(begin, {ring_at(begin), end - begin});
   lock.lock();
@@ -198,14 +213,23 @@ void Journal::write_or_wait(Lock& lock) noexcept {
     wants_checkpoint_.notify_all();
   }
   written_.notify_all();
+  waiters_.end_write(lock, !status.ok());
 }
 
 Status Journal::wait_durable(JournalPlace place) {
-  if (durable() >= place) return {};
-  Lock lock(mutex_);
-  FLUGS_CHECK(place <= tail_);
-  while (durable() < place && !has_failed()) write_or_wait(lock);
-  return durable() >= place ? Status() : failure_;
+  for (bool is_first = true; durable() < place; is_first = false) {
+    Lock lock(mutex_);
+    FLUGS_CHECK(place <= tail_);
+    if (durable() >= place) break;
+    if (has_failed()) return failure_;
+    if (is_first) waiters_.arrive();
+    if (is_writing_) {
+      waiters_.sleep(lock, place <= batch_end_);
+    } else {
+      write_batch(lock);
+    }
+  }
+  return {};
 }
 
 Status Journal::wait_all_durable() { return wait_durable(end()); }

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "pmem/journal/batch_waiters.h"
 #include "pmem/journal/dirty_pages.h"
 #include "pmem/journal/journal_file.h"
 #include "pmem/journal/replay.h"
@@ -57,13 +58,14 @@ class Journal final : public LineJournal {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  Lock lock_soon() noexcept;
   void append_part(Lock& lock, std::span<const LineRun> part) noexcept;
   bool make_room(Lock& lock, std::uint64_t bytes) noexcept;
   void put(RecordKind kind, std::uint64_t bytes) noexcept;
   void seal(std::byte* record, std::uint64_t bytes) noexcept;
   void pad_to(JournalPlace place) noexcept;
   void resume_behind(JournalPlace place) noexcept;
-  void write_or_wait(Lock& lock) noexcept;
+  void write_batch(Lock& lock) noexcept;
   bool is_long_to_replay() const noexcept;
   void look_again() noexcept;
   void want_checkpoint() noexcept;
@@ -86,11 +88,13 @@ class Journal final : public LineJournal {
   const std::unique_ptr<std::byte, RingMemory> ring_;
 
   mutable std::mutex mutex_;  // protects what follows, and the ring from durable_ on; held alone
-  std::condition_variable written_;  // durable_ or recycled_ has moved
+  std::condition_variable written_;  // durable_ or recycled_ has moved; for those that need room
+  BatchWaiters waiters_;             // for durable_
   std::condition_variable_any wants_checkpoint_;
   JournalPlace tail_;
   JournalPlace recycled_;
-  bool is_writing_ = false;  // a thread writes from durable_ on
+  bool is_writing_ = false;     // a thread writes from durable_ on, or is about to
+  JournalPlace batch_end_ = 0;  // of what it writes; not behind durable_: not known yet
   bool is_checkpoint_wanted_ = false;
   std::vector<LineRun> part_;
   JournalCounters counters_;

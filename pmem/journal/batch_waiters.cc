@@ -1,0 +1,77 @@
+#include "pmem/journal/batch_waiters.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace flugs::pmem {
+
+namespace {
+
+/// The time of a write may grow by this part of it from one write to the next. So a write that the
+/// device or the scheduler held up counts little.
+constexpr int kGrowthPart = 16;
+
+}  // namespace
+
+void BatchWaiters::sleep(Lock& lock, bool is_in_batch) noexcept {
+  Group& group = groups_[is_in_batch ? written_group_ : written_group_ ^ 1];
+  group.sleepers += 1;
+  const std::uint32_t turn = group.turn.value();
+  lock.unlock();
+  group.turn.sleep(turn);
+}
+
+// A write takes about the same time for one thread as for many. Threads that the last write woke
+// often come back soon. If the next write did not wait for them, two groups of threads would take
+// turns, and each write would serve half of the threads. While n threads come back in a time t, and
+// p threads wait, waiting on pays if n / t > p / (time of a write). The loop yields the processor
+// to the threads that come back. It ends at once if all are back, as with a single user.
+void BatchWaiters::gather(Lock& lock) noexcept {
+  if (came_back() >= served_) return;
+  const std::uint64_t served = served_;
+  const std::uint64_t behind = behind_;
+  lock.unlock();
+  std::uint64_t counted = came_back();
+  Clock::time_point since = Clock::now();
+  while (true) {
+    std::this_thread::yield();
+    const std::uint64_t back = came_back();
+    const Clock::time_point now = Clock::now();
+    if (back >= served) break;
+    const auto more = static_cast<std::int64_t>(std::max<std::uint64_t>(back - counted, 1));
+    const auto waiting = static_cast<std::int64_t>(std::max<std::uint64_t>(behind + back, 1));
+    if ((now - since) * waiting > write_time_ * more) break;
+    if (back == counted) continue;
+    counted = back;
+    since = now;
+  }
+  lock.lock();
+}
+
+void BatchWaiters::begin_write() noexcept {
+  written_group_ ^= 1;
+  write_begin_ = Clock::now();
+}
+
+void BatchWaiters::end_write(Lock& lock, bool is_last) noexcept {
+  write_time_ = std::min<std::chrono::nanoseconds>(Clock::now() - write_begin_,
+                                                   write_time_ + write_time_ / kGrowthPart);
+  Group& done = groups_[written_group_];
+  Group& next = groups_[written_group_ ^ 1];
+  served_ = done.sleepers + 1;
+  behind_ = next.sleepers;
+  arrived_before_ = arrived_.load(std::memory_order_relaxed);
+  const bool wakes_done = std::exchange(done.sleepers, 0) != 0;
+  if (wakes_done) done.turn.change();
+  const bool wakes_next = next.sleepers != 0;
+  if (wakes_next) {
+    next.sleepers -= 1;  // the thread that writes next counts itself
+    next.turn.change();
+  }
+  lock.unlock();
+  if (wakes_next) is_last ? next.turn.wake_all() : next.turn.wake_one();
+  if (wakes_done) done.turn.wake_all();
+}
+
+}  // namespace flugs::pmem
