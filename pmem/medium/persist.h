@@ -112,8 +112,6 @@ class Persister {
   Status want_durable(std::chrono::microseconds within) {
     return __builtin_expect(route_.is_direct, 1) ? Status() : want_of_journal(within);
   }
-  /// With a journal: the place behind what the last fence of this object appended; else 0.
-  JournalPlace appended() const noexcept { return appended_; }
 
   /// flush and fence.
   void persist(const void* address, std::size_t bytes, Label label) noexcept {
