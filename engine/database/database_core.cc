@@ -207,7 +207,7 @@ Statistics DatabaseCore::statistics() const {
   statistics.medium = std::string(medium.facts().name);
   statistics.flush = std::string(medium.flush_name());
   statistics.guarantee = std::string(medium.facts().guarantee);
-  statistics.guarantee_soon = std::string(medium.facts().guarantee_soon);
+  statistics.guarantee_soon = std::string(medium.guarantee_soon());
   const pmem::SpaceReport space = pool_->allocator().space();
   statistics.pool_reserved_bytes = space.reserved_bytes;
   statistics.pool_allocated_bytes = space.allocated_bytes;

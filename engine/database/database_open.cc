@@ -99,6 +99,7 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.segment_bytes = options.segment_bytes;
   pool.grow_ahead_bytes = options.tuning.grow_ahead_bytes;
   pool.journal_bytes = options.tuning.journal_bytes;
+  pool.has_crash_ring = options.crash_ring;
   pool.replay_ns =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(options.tuning.restart_budget).count());
   pool.latency = {.read_ns = options.tuning.scm_read_ns,

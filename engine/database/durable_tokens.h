@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -21,6 +24,22 @@ class DurableTokens {
   /// The token that names all that is committed now.
   DurableToken now() const noexcept {
     return {opening_, journal_ == nullptr ? 0 : journal_->end()};
+  }
+  /// Whether commits can be as `options` say. Fails with kInvalidArgument.
+  Status check(const CommitOptions& options) const {
+    if (options.soon.count() < 0 || options.soon > kSoonMax)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
+                                options.soon.count(), kSoonMax.count()));
+    if (__builtin_expect(options.durability <= Durability::kSoon, 1)) return {};
+    if (options.durability > Durability::kProcessCrash)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("CommitOptions::durability is {}, allowed are 0 to 2",
+                                static_cast<unsigned>(options.durability)));
+    if (journal_ == nullptr || journal_->outlives_process()) return {};
+    return Status(StatusCode::kInvalidArgument,
+                  "CommitOptions::durability is kProcessCrash: on a disk the database must have "
+                  "been opened with OpenOptions::crash_ring");
   }
   bool is_durable(const DurableToken& token) const noexcept {
     return is_ours(token) && (journal_ == nullptr || journal_->is_durable(token.place_));
@@ -45,6 +64,8 @@ class DurableTokens {
     return Status(StatusCode::kInvalidArgument,
                   "the token is of another database, or of another opening of this one");
   }
+
+  static constexpr std::chrono::milliseconds kSoonMax = std::chrono::minutes(1);
 
   pmem::LineJournal* const journal_;
   const std::uint64_t opening_;

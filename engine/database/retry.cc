@@ -154,6 +154,7 @@ Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOpti
   RetryReport& report = report_out == nullptr ? unwanted : *report_out;
   report = {};
   if (Status s = check_options(options); !s.ok()) return s;
+  if (Status s = durable_tokens().check(options.commit); !s.ok()) return s;
   const Clock::time_point begun = Clock::now();
   const bool has_limit = options.time_limit.count() != 0;
   const Clock::time_point deadline =

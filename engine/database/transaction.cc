@@ -316,12 +316,8 @@ Status Transaction::release(Savepoint savepoint) {
 Status Transaction::commit() { return commit(CommitOptions()); }
 
 Status Transaction::commit(const CommitOptions& options) {
-  constexpr std::chrono::milliseconds kSoonMax = std::chrono::minutes(1);
   if (context_ == nullptr) return ended();
-  if (options.soon.count() < 0 || options.soon > kSoonMax)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
-                              options.soon.count(), kSoonMax.count()));
+  if (Status s = database_->durable_tokens().check(options); !s.ok()) return s;
   if (__builtin_expect(!database_->is_left(), 1)) return commit_now(options);
   Status done;
   database_->end_left_open([&] { done = commit_now(options); });

@@ -115,7 +115,8 @@ Result<std::uint64_t> TransactionManager::commit(TransactionContext& context,
   }
   FLUGS_DCHECK(context.is_writing);
   std::optional<std::chrono::microseconds> soon;
-  if (__builtin_expect(options.durability == Durability::kSoon, 0)) soon = options.soon;
+  if (__builtin_expect(options.durability != Durability::kOnReturn, 0))
+    soon = options.durability == Durability::kSoon ? options.soon : pmem::kSometime;
   mvcc::Commit protocol(slots_, soon);
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes.all(), context.writes.flushed_ahead(),

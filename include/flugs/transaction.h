@@ -420,9 +420,9 @@ class Transaction {
   /// key), kCancelled (an earlier call failed with it).
   Status commit();
   /// The same as `options` say. With Durability::kSoon others see the writes when it returns ok,
-  /// and Database::durable_token names them. Durable when: kOnReturn: it returns ok; kSoon:
-  /// Database::is_durable says so. Fails with: as commit(); kInvalidArgument (`soon` is out of
-  /// bounds: the transaction goes on).
+  /// and Database::durable_token names them. Durable when: kOnReturn: it returns ok; else:
+  /// Database::is_durable says so. Fails with: as commit(); kInvalidArgument (an option is out of
+  /// bounds, or kProcessCrash on a disk without OpenOptions::crash_ring: the transaction goes on).
   Status commit(const CommitOptions& options);
 
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -15,7 +14,6 @@ namespace flugs::pmem {
 
 namespace {
 
-constexpr std::uint64_t kRingSegments = 2;
 constexpr std::uint64_t kPartRunsMax = 4096;
 /// What replay costs, measured: the device reads the bytes, and meanwhile another thread checks and
 /// stores them; a page is copied on its first store.
@@ -30,22 +28,17 @@ constexpr int kSpinsMax = 100;
 
 }  // namespace
 
-void Journal::RingMemory::operator()(std::byte* ring) const noexcept {
-  ::operator delete(ring, std::align_val_t{kPageBytes});
-}
-
-Journal::Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, const ReplayEnd& end,
-                 std::uint64_t replay_ns)
+Journal::Journal(JournalFile& file, RecordRing ring, DirtyPages& dirty, const std::byte* base,
+                 const ReplayEnd& end, std::uint64_t replay_ns)
     : file_(file),
       dirty_(dirty),
       base_(base),
       segment_bytes_(file.head().segment_bytes),
       data_bytes_(file.head().data_bytes),
-      ring_bytes_(kRingSegments * segment_bytes_),
       replay_ns_(replay_ns),
       journal_id_(file.head().journal_id),
       epoch_(file.head().epoch),
-      ring_(static_cast<std::byte*>(::operator new(ring_bytes_, std::align_val_t{kPageBytes}))),
+      ring_(std::move(ring)),
       tail_(page_end(end.place)),
       recycled_(file.head().tail),
       durable_(tail_),
@@ -57,7 +50,7 @@ Journal::Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, co
 void Journal::resume_behind(JournalPlace place) noexcept {
   constexpr std::uint64_t kBytes = sizeof(RecordHead) + sizeof(ResumeBody);
   const ResumeBody body{.continues = place, .epoch = epoch_};
-  std::memcpy(ring_at(tail_) + sizeof(RecordHead), &body, sizeof body);
+  std::memcpy(ring_.at(tail_) + sizeof(RecordHead), &body, sizeof body);
   put(RecordKind::kResume, kBytes);
 }
 
@@ -84,7 +77,7 @@ void Journal::seal(std::byte* record, std::uint64_t bytes) noexcept {
 void Journal::put(RecordKind kind, std::uint64_t bytes) noexcept {
   const RecordHead head{
       .checksum = 0, .bytes = static_cast<std::uint32_t>(bytes), .kind = kind, .runs = 0};
-  std::byte* const record = ring_at(tail_);
+  std::byte* const record = ring_.at(tail_);
   std::memcpy(record, &head, sizeof head);
   seal(record, bytes);
 }
@@ -92,7 +85,7 @@ void Journal::put(RecordKind kind, std::uint64_t bytes) noexcept {
 void Journal::pad_to(JournalPlace place) noexcept {
   FLUGS_CHECK(place >= tail_ && place - tail_ <= segment_bytes_);
   if (place == tail_) return;
-  std::memset(ring_at(tail_), 0, place - tail_);
+  std::memset(ring_.at(tail_), 0, place - tail_);
   put(RecordKind::kPad, place - tail_);
 }
 
@@ -150,7 +143,7 @@ void Journal::append_part(Lock& lock, std::span<const LineRun> part) noexcept {
     FLUGS_DCHECK(run.begin >= base_);
     dirty_.mark(static_cast<std::uint64_t>(run.begin - base_), run.lines * kLineBytes);
   }
-  std::byte* const record = ring_at(tail_);
+  std::byte* const record = ring_.at(tail_);
   write_record(record, part, base_);
   seal(record, bytes);
   counters_.records += 1;
@@ -164,9 +157,9 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
   while (!has_failed()) {
     const std::uint64_t left = segment_bytes_ - tail_ % segment_bytes_;
     const JournalPlace end = tail_ + (left < bytes ? left : 0) + bytes + kPageBytes;
-    if (end - durable() > ring_bytes_ && is_writing_) {
+    if (end - durable() > ring_.bytes() && is_writing_) {
       written_.wait(lock);
-    } else if (end - durable() > ring_bytes_) {
+    } else if (end - durable() > ring_.bytes()) {
       write_batch(lock);
       lock.lock();
     } else if (end - recycled_ > data_bytes_) {
@@ -194,10 +187,11 @@ void Journal::write_batch(Lock& lock) noexcept {
   batch_end_ = end;
   waiters_.begin_write();
   lock.unlock();
-  const Status status = file_.write(begin, {ring_at(begin), end - begin});
+  const Status status = file_.write(begin, {ring_.at(begin), end - begin});
   lock.lock();
   is_writing_ = false;
   if (status.ok()) {
+    ring_.note_durable(end);
     durable_.store(end, std::memory_order_release);
     counters_.writes += 1;
     counters_.written_bytes += end - begin;
@@ -237,7 +231,10 @@ Status Journal::wait_all_durable() { return wait_durable(end()); }
 Status Journal::want_durable(JournalPlace place, std::chrono::microseconds within) {
   if (has_failed()) return wait_durable(place);
   const JournalPlace done = durable();
-  return soon_.want(place, within, place > done && place - done > ring_bytes_ / kMuchPart);
+  const bool is_much = place > done && place - done > ring_.bytes() / kMuchPart;
+  if (within != kSometime) return soon_.want(place, within, is_much);
+  if (is_much) soon_.begin(place);
+  return {};
 }
 
 void Journal::when_durable(JournalPlace place, std::function<void(const Status&)> callback) {

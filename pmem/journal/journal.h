@@ -13,6 +13,7 @@
 #include "pmem/journal/batch_waiters.h"
 #include "pmem/journal/dirty_pages.h"
 #include "pmem/journal/journal_file.h"
+#include "pmem/journal/record_ring.h"
 #include "pmem/journal/replay.h"
 #include "pmem/journal/soon_writer.h"
 #include "pmem/medium/line_journal.h"
@@ -26,15 +27,16 @@ namespace flugs::pmem {
 /// Source: the idea of a self-clocking group commit, and failure-atomic msync (EuroSys 2013).
 class Journal final : public LineJournal {
  public:
-  /// Goes on behind `end`, in epoch `file.head().epoch`. `base` is the beginning of the pool.
-  /// `replay_ns` is the time of replay from which on a checkpoint is wanted.
-  Journal(JournalFile& file, DirtyPages& dirty, const std::byte* base, const ReplayEnd& end,
-          std::uint64_t replay_ns);
+  /// Gathers records in `ring`. Goes on behind `end`, in epoch `file.head().epoch`. `base` is the
+  /// beginning of the pool. `replay_ns` is the time of replay from which on a checkpoint is wanted.
+  Journal(JournalFile& file, RecordRing ring, DirtyPages& dirty, const std::byte* base,
+          const ReplayEnd& end, std::uint64_t replay_ns);
 
   JournalPlace append(std::span<const LineRun> runs) noexcept override;
   Status wait_durable(JournalPlace place) override;
   Status wait_all_durable() override;
   bool is_durable(JournalPlace place) const noexcept override { return durable() >= place; }
+  bool outlives_process() const noexcept override { return ring_.outlives_process(); }
   Status want_durable(JournalPlace place, std::chrono::microseconds within) override;
   void when_durable(JournalPlace place, std::function<void(const Status&)> callback) override;
   JournalPlace end() const noexcept override;
@@ -71,21 +73,16 @@ class Journal final : public LineJournal {
   void want_checkpoint() noexcept;
   std::uint64_t used() const noexcept { return tail_ - recycled_; }
   std::uint64_t most_for_new() const noexcept;
-  std::byte* ring_at(JournalPlace place) noexcept { return ring_.get() + place % ring_bytes_; }
 
   JournalFile& file_;
   DirtyPages& dirty_;
   const std::byte* const base_;
   const std::uint64_t segment_bytes_;
   const std::uint64_t data_bytes_;
-  const std::uint64_t ring_bytes_;
   const std::uint64_t replay_ns_;
   const std::uint64_t journal_id_;
   const std::uint64_t epoch_;
-  struct RingMemory {
-    void operator()(std::byte* ring) const noexcept;
-  };
-  const std::unique_ptr<std::byte, RingMemory> ring_;
+  RecordRing ring_;
 
   mutable std::mutex mutex_;  // protects what follows, and the ring from durable_ on; held alone
   std::condition_variable written_;  // durable_ or recycled_ has moved; for those that need room

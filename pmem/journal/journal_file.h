@@ -39,6 +39,12 @@ class JournalFile {
 
   const std::string& path() const noexcept { return path_; }
   const JournalHead& head() const noexcept { return head_; }
+  /// Of the file. A copy of it has another one.
+  struct Id {
+    std::uint64_t device;
+    std::uint64_t inode;
+  };
+  Id id() const noexcept { return id_; }
 
   /// Makes `next` the head, durably, as the next in sequence.
   Status write_head(JournalHead next);
@@ -71,6 +77,7 @@ class JournalFile {
 
   std::string path_;
   std::unique_ptr<Opened> opened_;
+  Id id_{};
   JournalHead head_{};
   JournalShape shape_{};  // of head_; never changes
 };

@@ -27,6 +27,7 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
   Result<JournalFile> file =
       JournalFile::open(journal_path(pool_path), pool_uuid, id, JournalFile::Use::kWrite);
   if (!file.ok()) return std::move(file).status();
+  if (Status s = write_left_records(*file); !s.ok()) return s;
   std::unique_ptr<PoolJournal> found(new PoolJournal(*std::move(file), *std::move(dirty)));
   // All pages are dirty, also those that read as the journal has them: the page cache may have what
   // a failed write did not bring to the medium.
@@ -78,11 +79,17 @@ Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
   head.epoch += is_new ? 0 : 1;
   head.is_closed = is_new ? 1 : 0;
   if (Status s = is_new ? Status() : file_.write_head(head); !s.ok()) return s;
-  journal_.emplace(file_, dirty_, target.pool.data(), end, target.replay_ns);
+  remove_ring();
+  Result<RecordRing> ring = target.has_crash_ring ? RecordRing::named(file_, page_end(end.place))
+                                                  : RecordRing::own(head.segment_bytes);
+  if (!ring.ok()) return std::move(ring).status();
+  journal_.emplace(file_, *std::move(ring), dirty_, target.pool.data(), end, target.replay_ns);
   checkpointer_.emplace(target.file, file_, *journal_, dirty_, target.pool.data(),
                         (target.pool_bytes_max + kPageBytes - 1) / kPageBytes);
   return {};
 }
+
+void PoolJournal::remove_ring() { pmem::remove_ring(file_); }
 
 Status PoolJournal::set_closed(bool is_closed) {
   JournalHead head = file_.head();
@@ -95,7 +102,11 @@ Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, s
   const Result<JournalFile> file =
       JournalFile::open(journal_path(pool_path), pool_uuid, id, JournalFile::Use::kRead);
   if (!file.ok()) return file.status();
-  return replay(*file, view, [](std::uint64_t, std::uint64_t) {}).status();
+  const auto ignore = [](std::uint64_t, std::uint64_t) {};
+  const Result<ReplayEnd> end = replay(*file, view, ignore);
+  const std::optional<RecordRing> ring = RecordRing::left(*file);
+  if (!end.ok() || !ring.has_value() || ring->durable() > page_end(end->place)) return end.status();
+  return replay_left(*ring, *file, view);
 }
 
 }  // namespace flugs::pmem

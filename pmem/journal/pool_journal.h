@@ -23,7 +23,8 @@ class PoolJournal {
     std::span<std::byte> pool;     ///< mapped privately; may grow behind its end
     std::uint64_t pool_bytes_max;  ///< how far
     PageFile& file;
-    std::uint64_t replay_ns;  ///< time of replay after a crash that checkpoints aim at
+    std::uint64_t replay_ns;      ///< time of replay after a crash that checkpoints aim at
+    bool has_crash_ring = false;  ///< RecordRing::named, instead of RecordRing::own
   };
 
   /// For a pool that needs no journal: begins the journal `journal_id` anew. Fails as
@@ -41,6 +42,9 @@ class PoolJournal {
   /// Says durably in the journal's head whether the pool is closed. Otherwise no other pool can
   /// begin the journal anew. Only while no checkpoint runs.
   Status set_closed(bool is_closed);
+
+  /// What waits in a crash ring is lost when the process ends.
+  void remove_ring();
 
   std::uint64_t id() const noexcept { return file_.head().journal_id; }
   Journal& journal() noexcept { return *journal_; }

@@ -109,4 +109,14 @@ Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
   return end;
 }
 
+Status replay_left(const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool) {
+  Status status;
+  ring.for_each_record(journal.head(), [&](JournalPlace place, std::span<const std::byte> record) {
+    if (status.ok() && head_of(record).kind == RecordKind::kLines)
+      status =
+          store_lines(record, pool, journal.path(), place, [](std::uint64_t, std::uint64_t) {});
+  });
+  return status;
+}
+
 }  // namespace flugs::pmem

@@ -7,6 +7,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/journal/journal_file.h"
+#include "pmem/journal/record_ring.h"
 
 namespace flugs::pmem {
 
@@ -21,5 +22,8 @@ struct ReplayEnd {
 /// the pool's file needs them, or name lines outside of the pool. kIoError.
 Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
                          FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored);
+
+/// The same of the records that wait in the ring that a killed process left.
+Status replay_left(const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool);
 
 }  // namespace flugs::pmem

@@ -58,6 +58,14 @@ Status SoonWriter::want(JournalPlace place, std::chrono::microseconds within, bo
   return journal_.wait_durable(place);
 }
 
+void SoonWriter::begin(JournalPlace place) {
+  const std::lock_guard guard(mutex_);
+  if (place <= needed_ || !start()) return;
+  needed_ = place;
+  next_start_ = Clock::time_point::min();
+  changed_.notify_one();
+}
+
 void SoonWriter::when_durable(JournalPlace place, std::function<void(const Status&)> callback) {
   if (!journal_.is_durable(place)) {
     const std::lock_guard guard(mutex_);

@@ -30,6 +30,8 @@ class SoonWriter {
   /// What lies before `place` should be durable `within` this time; `is_much`: begin at once. If
   /// the thread cannot be started, waits until it is. Fails as LineJournal::wait_durable.
   Status want(JournalPlace place, std::chrono::microseconds within, bool is_much);
+  /// Writes what lies before `place` at once, if there is a thread for it. Waits for nothing.
+  void begin(JournalPlace place);
   /// Calls `callback` when what lies before `place` is durable, or has failed: from the thread, or
   /// from this call if that is so already.
   void when_durable(JournalPlace place, std::function<void(const Status&)> callback);

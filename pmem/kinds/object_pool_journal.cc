@@ -86,7 +86,8 @@ PoolJournal::Target ObjectPool::journal_target(const PoolOptions& options) noexc
   return {.pool = {space_.base(), mapped_bytes_},
           .pool_bytes_max = space_.bytes(),
           .file = file_,
-          .replay_ns = options.replay_ns};
+          .replay_ns = options.replay_ns,
+          .has_crash_ring = options.has_crash_ring};
 }
 
 /// From here on fences append to a journal: the one that was found, whose checkpoints may begin, or
@@ -153,17 +154,23 @@ void ObjectPool::end_journal() {
     Persister persister(medium());
     set_journal_id(*root(), 0, persister);
   }
-  static_cast<void>(checkpointer.run());  // closed as it is: everything else is in the file
+  // Closed as it is: everything else is in the file.
+  if (checkpointer.run().ok()) journal_->remove_ring();
 }
 
 /// The file was opened on a medium without journals: what it needed is stored and durable.
 Status ObjectPool::do_without_journal() {
-  if (root()->headers[0].journal_id == 0) return {};
+  const std::uint64_t journal_id = root()->headers[0].journal_id;
+  if (journal_id == 0) return {};
   {
     Persister persister(medium());
     set_journal_id(*root(), 0, persister);
   }
-  ::unlink(journal_path(path()).c_str());
+  const std::string journal = journal_path(path());
+  const Result<JournalFile> file =
+      JournalFile::open(journal, root()->headers[0].uuid, journal_id, JournalFile::Use::kRead);
+  if (file.ok()) remove_ring(*file);
+  ::unlink(journal.c_str());
   return {};
 }
 

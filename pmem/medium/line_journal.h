@@ -19,6 +19,9 @@ struct LineRun {
 /// A place in a journal: the bytes that were appended before it since the journal was made.
 using JournalPlace = std::uint64_t;
 
+/// For LineJournal::want_durable: when the journal needs the memory.
+inline constexpr std::chrono::microseconds kSometime = std::chrono::microseconds::max();
+
 /// Work that a journal has done since it was opened.
 struct JournalCounters {
   std::uint64_t records = 0;
@@ -51,6 +54,8 @@ class LineJournal {
   /// it. Waits only if the system refuses a thread. Fails as wait_durable, which may show later.
   /// Thread-safety: any thread.
   virtual Status want_durable(JournalPlace place, std::chrono::microseconds within) = 0;
+  /// Whether what was appended outlives the process, before it is durable.
+  virtual bool outlives_process() const noexcept = 0;
   /// Calls `callback` once: when everything before `place` is durable, or cannot become it.
   /// Thread-safety: any thread.
   virtual void when_durable(JournalPlace place, std::function<void(const Status&)> callback) = 0;

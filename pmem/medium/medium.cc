@@ -33,6 +33,14 @@ void Medium::set_journal(LineJournal* journal) noexcept {
   journal_ = journal;
 }
 
+std::string_view Medium::guarantee_soon() const noexcept {
+  if (facts().guarantee_soon.empty()) return facts().guarantee;
+  if (journal_ == nullptr || !journal_->outlives_process()) return facts().guarantee_soon;
+  return "A commit that returned survives the death of the process, but no reboot. It survives "
+         "power loss when its token is durable; until then a reboot takes it back, with all that "
+         "came after it.";
+}
+
 void Medium::set_observer(PersistObserver* observer) noexcept {
   observer_ = observer;
   const bool uses_instructions = facts().flush == FlushMethod::kInstructions;

@@ -60,6 +60,8 @@ class Medium {
 
   MediumKind kind() const noexcept { return kind_; }
   const MediumFacts& facts() const noexcept { return facts_of(kind_); }
+  /// A sentence: what a commit survives that has returned before it was durable.
+  std::string_view guarantee_soon() const noexcept;
   /// The flush instruction: "clwb", "clflushopt", "clflush", "journal" or "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }

@@ -38,7 +38,7 @@ struct MediumFacts {
   MediumKind kind;
   std::string_view name;
   std::string_view guarantee;       ///< a sentence: what a returned commit survives
-  std::string_view guarantee_soon;  ///< the same of one that is durable soon
+  std::string_view guarantee_soon;  ///< the same of one that is durable soon; empty: the same
   FlushMethod flush;
   Warming warming;
   int map_flags;              ///< of mmap
@@ -54,7 +54,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kDax,
      .name = "dax",
      .guarantee = "A commit that returned survives power loss.",
-     .guarantee_soon = "A commit that returned survives power loss.",
+     .guarantee_soon = {},
      .flush = FlushMethod::kInstructions,
      .warming = Warming::kAll,
      .map_flags = MAP_SHARED_VALIDATE | MAP_SYNC,
@@ -66,7 +66,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kEmulated,
      .name = "emulated",
      .guarantee = "A commit that returned survives the death of the process, but no reboot.",
-     .guarantee_soon = "A commit that returned survives the death of the process, but no reboot.",
+     .guarantee_soon = {},
      .flush = FlushMethod::kInstructions,
      .warming = Warming::kAll,
      .map_flags = MAP_SHARED,
@@ -93,8 +93,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kMemory,
      .name = "memory",
      .guarantee = "A commit that returned survives nothing: the pool is a buffer of this process.",
-     .guarantee_soon =
-         "A commit that returned survives nothing: the pool is a buffer of this process.",
+     .guarantee_soon = {},
      .flush = FlushMethod::kNone,
      .warming = Warming::kNone,
      .map_flags = 0,
@@ -106,7 +105,7 @@ inline constexpr std::array<MediumFacts, 5> kMediumFacts = {{
     {.kind = MediumKind::kPrivate,
      .name = "read-only",
      .guarantee = "The pool is open for reading only: its file stays as it is.",
-     .guarantee_soon = "The pool is open for reading only: its file stays as it is.",
+     .guarantee_soon = {},
      .flush = FlushMethod::kNone,
      .warming = Warming::kNone,
      .map_flags = MAP_PRIVATE,

@@ -46,6 +46,9 @@ struct PoolOptions {
   std::uint64_t journal_bytes = 0;
   /// On a disk, a checkpoint begins when the replay after a crash would take so many nanoseconds.
   std::uint64_t replay_ns = 20'000'000;
+  /// On a disk: whether what the journal has not written yet outlives the process, in a file on
+  /// /dev/shm.
+  bool has_crash_ring = false;
   Latency latency;
   /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
   /// be removed with Medium::set_observer.

@@ -42,7 +42,7 @@ MARK = """  for (const LineRun& run : part) {
     dirty_.mark(static_cast<std::uint64_t>(run.begin - base_), run.lines * kLineBytes);
   }
 """
-RECORD = """  std::byte* const record = ring_at(tail_);
+RECORD = """  std::byte* const record = ring_.at(tail_);
   write_record(record, part, base_);
   seal(record, bytes);
 """
@@ -55,7 +55,7 @@ WAIT_OF_BATCH = """  if (Status s = journal_.wait_durable(end_of_journal); !s.ok
 WAIT_OF_RUN = "  if (status.ok()) status = journal_.wait_durable(head.needed);\n"
 SYNC_OF_RUN = "  if (status.ok()) status = pool_file_.sync_data();\n  if (status.ok()) status = j"
 HEAD_OF_RUN = "  if (status.ok()) status = journal_file_.write_head(head);\n"
-WRITE_BATCH = "  const Status status = file_.write(begin, {ring_at(begin), end - begin});\n"
+WRITE_BATCH = "  const Status status = file_.write(begin, {ring_.at(begin), end - begin});\n"
 
 MUTATIONS = (
     # Protocol journal, step 3.
@@ -82,7 +82,7 @@ MUTATIONS = (
              ("  const JournalPlace begin = durable();\n",
               "  const JournalPlace begin = durable() / kPageBytes * kPageBytes;\n"),
              (WRITE_BATCH, """  const JournalPlace page = page_end(end);
-  const Status status = file_.write(begin, {ring_at(begin), page - begin});
+  const Status status = file_.write(begin, {ring_.at(begin), page - begin});
 """)),
     Mutation("durable_before_write", "journal.cc", "journal 4 before 5",
              (WRITE_BATCH, "  durable_.store(end, std::memory_order_release);\n" + WRITE_BATCH)),
@@ -91,10 +91,10 @@ MUTATIONS = (
               "is_first = true; is_first && durable() < place;")),
     Mutation("half_a_batch", "journal.cc", "journal 4: less is written than is called durable",
              (WRITE_BATCH,
-              "  const Status status = file_.write(begin, {ring_at(begin), kPageBytes});\n")),
+              "  const Status status = file_.write(begin, {ring_.at(begin), kPageBytes});\n")),
     Mutation("failed_write_durable", "journal.cc", "journal 4: a failed write",
-             ("  if (status.ok()) {\n    durable_",
-              "  if (status.ok() || !status.ok()) {\n    durable_")),
+             ("  if (status.ok()) {\n    ring_",
+              "  if (status.ok() || !status.ok()) {\n    ring_")),
     # Protocol checkpoint.
     Mutation("tail_at_end", "checkpointer.cc", "checkpoint 1 before 2",
              (WAIT_OF_RUN, WAIT_OF_RUN + "  head.tail = journal_.durable();\n"

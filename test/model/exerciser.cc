@@ -147,12 +147,15 @@ Outcomes Exerciser::finish(std::size_t index, bool commits) {
   Open& open = *open_[index];
   Outcomes outcome;
   if (commits) {
-    const bool is_soon = random_.below(4) == 0;
-    calls_.add(is_soon ? Call::kCommitSoon : Call::kCommit);
+    const std::uint32_t kind = random_.below(8);
+    calls_.add(kind == 0   ? Call::kCommitSoon
+               : kind == 1 ? Call::kCommitProcessCrash
+                           : Call::kCommit);
     const bool has_written = open.model->has_written();
     const Outcomes expected = model_.foretell_commit(*open.model);
-    const Status status =
-        is_soon ? open.real->commit({.durability = Durability::kSoon}) : open.real->commit();
+    const Status status = kind == 0   ? open.real->commit({.durability = Durability::kSoon})
+                          : kind == 1 ? open.real->commit({.durability = Durability::kProcessCrash})
+                                      : open.real->commit();
     expect_code(expected, status, "commit");
     outcome = status.code();
     if (status.ok()) {

@@ -90,7 +90,8 @@ class FileWithPower final : public PageFile {
 /// A pool of lines whose words all are the line's version.
 class LinePool {
  public:
-  explicit LinePool(std::uint64_t journal_bytes) : shape_(journal_shape(journal_bytes)) {
+  explicit LinePool(std::uint64_t journal_bytes, bool has_crash_ring = false)
+      : shape_(journal_shape(journal_bytes)), has_crash_ring_(has_crash_ring) {
     open(PoolJournal::create(path_.string(), kUuid, kId, shape_, target()));
   }
 
@@ -98,6 +99,11 @@ class LinePool {
   void restart(const Bytes& file, const Bytes& journal) {
     journal_.reset();
     write_file(path_.journal(), journal);
+    restart(file);
+  }
+  /// After the death of the process: the journal's file is as it was.
+  void restart(const Bytes& file) {
+    journal_.reset();
     file_.cached = file_.durable = file;
     file_.calls_left = ~std::uint64_t{0};
     std::memcpy(memory_.span().data(), file.data(), file.size());
@@ -114,6 +120,7 @@ class LinePool {
     journal().append({&run, 1});
   }
   Journal& journal() { return journal_->journal(); }
+  void remove_ring() { journal_->remove_ring(); }
   Checkpointer& checkpointer() { return journal_->checkpointer(); }
   FileWithPower& file() { return file_; }
   Bytes journal_bytes() const { return read_file(path_.journal()); }
@@ -125,7 +132,8 @@ class LinePool {
     return {.pool = memory_.span(),
             .pool_bytes_max = kPoolBytes,
             .file = file_,
-            .replay_ns = ~std::uint64_t{0}};
+            .replay_ns = ~std::uint64_t{0},
+            .has_crash_ring = has_crash_ring_};
   }
   void open(Result<std::unique_ptr<PoolJournal>> opened) {
     INFO(opened.status().to_string());
@@ -134,6 +142,7 @@ class LinePool {
   }
 
   JournalShape shape_;
+  bool has_crash_ring_;
   test::TemporaryPath path_;
   test::PoolBuffer memory_{kPoolBytes};
   FileWithPower file_;
@@ -244,6 +253,32 @@ TEST_CASE("after any power cut the pool is as after some step behind the last du
       }
       steps.judge();
     }
+  }
+}
+
+TEST_CASE("with a crash ring a killed process loses nothing that was appended", "[pmem][journal]") {
+  bench::Random random(17);
+  for (std::uint64_t life = rounds(20); life != 0; --life) {
+    LinePool pool(64 << 10, true);
+    LineSteps steps(pool);
+    for (int restart = 0; restart < 20; ++restart) {
+      work(pool, steps, random);
+      // Perhaps in a checkpoint, or in an opening that had done its first step.
+      if (random.below(3) == 0) {
+        pool.file().calls_left = random.below(12);
+        static_cast<void>(pool.checkpointer().run());
+      }
+      steps.all_durable();
+      const Bytes file = pool.file().cached;
+      if (random.below(3) == 0) {
+        Bytes view = file;
+        REQUIRE(replay_into_view(pool.path().string(), kUuid, kId, view).ok());
+        REQUIRE(std::memcmp(view.data(), pool.memory().data(), view.size()) == 0);
+      }
+      pool.restart(file);
+      steps.judge();
+    }
+    pool.remove_ring();
   }
 }
 

@@ -42,6 +42,7 @@ class CrashChild {
     OpenOptions options = tatp_open_options(
         pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen, plan.users, plan.scm);
     options.index_place = plan.index_place;
+    options.crash_ring = plan.process_crash_only;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)
       options.merge_policy =
@@ -61,7 +62,8 @@ class CrashChild {
     const Statistics statistics = database.statistics();
     flush_ = statistics.flush;
     copy_text(statistics.medium, status_.medium);
-    copy_text(statistics.guarantee, status_.guarantee);
+    const bool is_on_return = !witness_.plan().process_crash_only;
+    copy_text(is_on_return ? statistics.guarantee : statistics.guarantee_soon, status_.guarantee);
     status_.pool_bytes.store(statistics.pool_allocated_bytes);
     status_.recovery_completed.store(database.recovery_report().transactions_completed);
     status_.recovery_undone.store(database.recovery_report().transactions_undone);
@@ -161,6 +163,7 @@ class CrashChild {
     options.distribution = plan.distribution;
     options.seed = plan.run_seed(witness_.life());
     options.witness = &witness_;
+    if (plan.process_crash_only) options.commit.durability = Durability::kProcessCrash;
     set_stage(bench::Stage::kRunning);
     const bench::TatpRunResult result = bench::run_tatp(database, tables, population_, options);
     fmt::print(stderr, "flugs: a transaction failed that must not fail: {}\n",

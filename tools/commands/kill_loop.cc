@@ -32,6 +32,7 @@ struct KillLoopOptions {
   std::uint32_t users = 4;
   std::uint32_t run_ms_max = 200;
   std::uint32_t merge_interval_ms = 0;
+  CommitOptions commit;
   std::uint64_t seed = 1;
   IndexPlace index_place = kDefaultIndexPlace;
   bool keep = false;
@@ -132,6 +133,7 @@ bench::Json figures_json(const KillLoopOptions& options, CrashRun& crash,
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
   json["merge_interval_ms"] = options.merge_interval_ms;
+  json["process_crash_only"] = options.commit.durability == Durability::kProcessCrash;
   json["index"] = to_string(options.index_place);
   json["seed"] = options.seed;
   json["rounds"] = figures.rounds;
@@ -156,6 +158,7 @@ int run_command(const KillLoopOptions& options) {
   plan.users = options.users;
   plan.index_place = options.index_place;
   plan.merge_interval_ms = options.merge_interval_ms;
+  plan.process_crash_only = options.commit.durability == Durability::kProcessCrash;
   plan.load_threads = default_load_threads();
   plan.log_entries = kWritesPerMsMax * (options.run_ms_max + 2000);
   Result<CrashRun> crash = CrashRun::prepare(plan, options.pool, options.keep);
@@ -216,6 +219,7 @@ void add_kill_loop(CLI::App& app, Action& action) {
                    "Merge the tables of tatp automatically, at most once in this many ms; 0: never")
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
+  add_process_crash_option(*command, options->commit);
   command->add_flag("--fill-medium", options->fills_medium,
                     "Also fill the pool's file system beside the work, and free it again: work "
                     "must go on when there is room. For random; needs a --pool on a file system of "
@@ -224,6 +228,9 @@ void add_kill_loop(CLI::App& app, Action& action) {
   add_index_option(*command, options->index_place);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
+    if (options->workload != "tatp" && options->commit.durability != Durability::kOnReturn)
+      return could_not_run(
+          Status(StatusCode::kInvalidArgument, "--process-crash-only needs --workload tatp"));
     if (options->workload == "tatp" && options->fills_medium)
       return could_not_run(Status(StatusCode::kInvalidArgument,
                                   "--fill-medium needs --workload random: the work of tatp ends "

@@ -108,12 +108,13 @@ bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
 }
 
 const std::string& guarantee_of(const TatpOptions& options, const bench::TatpRunResult& run) {
-  return options.commit.durability == Durability::kSoon ? run.after.guarantee_soon
-                                                        : run.after.guarantee;
+  return options.commit.durability == Durability::kOnReturn ? run.after.guarantee
+                                                            : run.after.guarantee_soon;
 }
 
 bench::Json durability_json(const TatpOptions& options, const bench::TatpRunResult& run) {
   if (options.commit.durability == Durability::kOnReturn) return {{"kind", "on-return"}};
+  if (options.commit.durability == Durability::kProcessCrash) return {{"kind", "process-crash"}};
   const std::uint64_t soon = run.after.commits_soon - run.before.commits_soon;
   const std::uint64_t late = run.after.commits_soon_late - run.before.commits_soon_late;
   return {{"kind", "soon"},
@@ -307,6 +308,7 @@ class TatpCommand {
     open.tuning.merge_niceness = options_.merge.niceness;
     open.index_place = options_.index_place;
     open.tuning.clock = options_.clock;
+    open.crash_ring = options_.commit.durability == Durability::kProcessCrash;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
@@ -441,6 +443,7 @@ void add_tatp(CLI::App& app, Action& action) {
   command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);
   add_durability_option(*command, options->commit);
+  add_process_crash_option(*command, options->commit)->excludes("--durable-within");
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }

@@ -233,6 +233,12 @@ void add_durability_option(CLI::App& command, CommitOptions& commit) {
       ->check(CLI::Range(0u, 60000u));
 }
 
+CLI::Option* add_process_crash_option(CLI::App& command, CommitOptions& commit) {
+  return command.add_flag_callback(
+      "--process-crash-only", [&commit] { commit = {.durability = Durability::kProcessCrash}; },
+      "Commits return at once, and survive the death of the process only");
+}
+
 std::string_view to_string(Isolation isolation) noexcept {
   for (const auto& [word, level] : kLevels)
     if (level == isolation) return word;

@@ -62,6 +62,8 @@ void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;
 /// --durable-within MS: Durability::kSoon.
 void add_durability_option(CLI::App& command, CommitOptions& commit);
+/// --process-crash-only: Durability::kProcessCrash.
+CLI::Option* add_process_crash_option(CLI::App& command, CommitOptions& commit);
 /// --clock counter|processors, where time-stamps come from.
 void add_clock_option(CLI::App& command, CommitClock& clock);
 std::string_view to_string(CommitClock clock) noexcept;
