@@ -11,7 +11,8 @@ namespace flugs::pmem {
 
 namespace {
 
-constexpr std::uint64_t kBatchPages = 256;
+/// The device writes so many scattered pages in about a millisecond, and commits wait behind them.
+constexpr std::uint64_t kBatchPages = 64;
 /// How long the thread waits before it tries a failed checkpoint again.
 constexpr std::chrono::seconds kFailurePause{1};
 
