@@ -18,9 +18,10 @@ sys.dont_write_bytecode = True
 import pypi  # beside this script
 
 COLOURS = {"flugs-dram-no-key": "#0b3c6f", "flugs-dram": "#1f77b4", "flugs-pool": "#17becf",
-           "lmdb": "#2ca02c", "rocksdb": "#d62728", "sqlite": "#9467bd", "duckdb": "#ff7f0e"}
+           "lmdb": "#2ca02c", "rocksdb": "#d62728", "wiredtiger": "#8c564b",
+           "sqlite": "#9467bd", "duckdb": "#ff7f0e"}
 MARKERS = {"flugs-dram-no-key": "*", "flugs-dram": "o", "flugs-pool": "s", "lmdb": "^",
-           "rocksdb": "v", "sqlite": "D", "duckdb": "P"}
+           "rocksdb": "v", "wiredtiger": "X", "sqlite": "D", "duckdb": "P"}
 PAPER = "#555555"
 VARIANTS = (("hash_map", "hash map", "--"), ("skip_list", "skip list", ":"))
 AVERAGED_MS = 100  # a point of the curve of a whole run

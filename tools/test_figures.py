@@ -16,7 +16,7 @@ import tempfile
 ROWS = 20000
 RUNS = 2
 SECONDS = 0.5
-PEERS = ("lmdb", "rocksdb", "sqlite", "duckdb")
+PEERS = ("lmdb", "rocksdb", "wiredtiger", "sqlite", "duckdb")
 SPREADS = ("first_answer_ms", "exec_to_main_ms", "open_ms", "index_rebuild_ms", "rest_ms")
 POINTS = {"7a": [(ROWS * step // 5, ROWS // 10) for step in range(1, 6)],
           "7b": [(ROWS // 10, ROWS // 10 * step // 5) for step in range(1, 6)],

@@ -354,7 +354,7 @@ void add_figures_options(CLI::App& command, RestartFiguresOptions& options) {
   command
       .add_option("--peers", options.peers, "With --figures: other engines beside flugs, or none")
       ->delimiter(',')
-      ->check(CLI::IsMember({"lmdb", "rocksdb", "sqlite", "duckdb", "none"}));
+      ->check(CLI::IsMember({"lmdb", "rocksdb", "wiredtiger", "sqlite", "duckdb", "none"}));
   command
       .add_option("--subscribers", options.subscribers,
                   "With --figures, 8a and 8b: size of TATP's population")

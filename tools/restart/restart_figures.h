@@ -13,7 +13,7 @@ namespace flugs::tools {
 struct RestartFiguresOptions {
   std::string directory;  ///< empty: no figures are asked for
   std::vector<std::string> only;
-  std::vector<std::string> peers = {"lmdb", "rocksdb", "sqlite", "duckdb"};
+  std::vector<std::string> peers = {"lmdb", "rocksdb", "wiredtiger", "sqlite", "duckdb"};
   std::uint32_t subscribers = 200'000;
   std::uint32_t users = 4;
   double seconds = 15;

@@ -27,7 +27,7 @@ struct RestartEngine {
 
 /// flugs: in both modes with a key, as the others have one, and as the paper's table without.
 std::vector<RestartEngine> flugs_engines();
-/// The peer of that name: lmdb, rocksdb, sqlite, duckdb; its program is beside ours. Fails with
+/// The peer of that name: lmdb, rocksdb, wiredtiger, sqlite, duckdb; its program is beside ours. Fails with
 /// kNotFound: it was not built.
 Result<RestartEngine> peer_engine(const std::string& name);
 
