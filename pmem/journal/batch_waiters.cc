@@ -14,9 +14,10 @@ constexpr int kGrowthPart = 16;
 
 }  // namespace
 
-void BatchWaiters::sleep(Lock& lock, bool is_in_batch) noexcept {
+void BatchWaiters::sleep(Lock& lock, bool is_in_batch, Returns returns) noexcept {
   Group& group = groups_[is_in_batch ? written_group_ : written_group_ ^ 1];
   group.sleepers += 1;
+  group.returning += returns == Returns::kSoon ? 1 : 0;
   const std::uint32_t turn = group.turn.value();
   lock.unlock();
   group.turn.sleep(turn);
@@ -31,46 +32,51 @@ void BatchWaiters::gather(Lock& lock) noexcept {
   if (came_back() >= served_) return;
   const std::uint64_t served = served_;
   const std::uint64_t behind = behind_;
+  std::uint64_t counted = 0;
+  Clock::time_point since = write_end_;
   lock.unlock();
-  std::uint64_t counted = came_back();
-  Clock::time_point since = Clock::now();
   while (true) {
-    std::this_thread::yield();
     const std::uint64_t back = came_back();
-    const Clock::time_point now = Clock::now();
     if (back >= served) break;
+    const Clock::time_point now = Clock::now();
     const auto more = static_cast<std::int64_t>(std::max<std::uint64_t>(back - counted, 1));
     const auto waiting = static_cast<std::int64_t>(std::max<std::uint64_t>(behind + back, 1));
-    if ((now - since) * waiting > write_time_ * more) break;
-    if (back == counted) continue;
-    counted = back;
-    since = now;
+    if (now - since > write_time_ * more / waiting) break;
+    if (back != counted) {
+      counted = back;
+      since = now;
+    }
+    std::this_thread::yield();
   }
   lock.lock();
 }
 
-void BatchWaiters::begin_write() noexcept {
+void BatchWaiters::begin_write(Returns returns) noexcept {
   written_group_ ^= 1;
+  groups_[written_group_].returning += returns == Returns::kSoon ? 1 : 0;
   write_begin_ = Clock::now();
 }
 
+// The one thread is woken under the mutex. Behind it, a thread could fall asleep in that group for
+// a later write, and take the wake-up of the thread that should write.
 void BatchWaiters::end_write(Lock& lock, bool is_last) noexcept {
-  write_time_ = std::min<std::chrono::nanoseconds>(Clock::now() - write_begin_,
+  write_end_ = Clock::now();
+  write_time_ = std::min<std::chrono::nanoseconds>(write_end_ - write_begin_,
                                                    write_time_ + write_time_ / kGrowthPart);
   Group& done = groups_[written_group_];
   Group& next = groups_[written_group_ ^ 1];
-  served_ = done.sleepers + 1;
+  served_ = std::exchange(done.returning, 0);
   behind_ = next.sleepers;
   arrived_before_ = arrived_.load(std::memory_order_relaxed);
   const bool wakes_done = std::exchange(done.sleepers, 0) != 0;
   if (wakes_done) done.turn.change();
-  const bool wakes_next = next.sleepers != 0;
-  if (wakes_next) {
-    next.sleepers -= 1;  // the thread that writes next counts itself
+  if (next.sleepers != 0) {
+    next.sleepers -= 1;  // begin_write counts it
+    next.returning -= std::min(next.returning, 1U);
     next.turn.change();
+    is_last ? next.turn.wake_all() : next.turn.wake_one();
   }
   lock.unlock();
-  if (wakes_next) is_last ? next.turn.wake_all() : next.turn.wake_one();
   if (wakes_done) done.turn.wake_all();
 }
 

@@ -86,7 +86,7 @@ Status Checkpointer::run() {
   head.needed = head.tail;
   written_.clear();
   Status status = write_pages(0, pages_max_, head.needed);
-  if (status.ok()) status = journal_.wait_durable(head.needed);
+  if (status.ok()) status = journal_.wait_between_work(head.needed);
   if (status.ok()) status = pool_file_.sync_data();
   if (status.ok()) status = journal_file_.write_head(head);
   journal_.note_checkpoint(status);
@@ -133,7 +133,7 @@ Status Checkpointer::write_batch(std::uint64_t& page, std::uint64_t end, Journal
   written_.insert(written_.end(), batch_.begin(), batch_.end());
   const JournalPlace end_of_journal = journal_.end();
   needed = std::max(needed, end_of_journal);
-  if (Status s = journal_.wait_durable(end_of_journal); !s.ok()) return s;
+  if (Status s = journal_.wait_between_work(end_of_journal); !s.ok()) return s;
   return write_copies();
 }
 

@@ -160,7 +160,8 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
     if (end - durable() > ring_.bytes() && is_writing_) {
       written_.wait(lock);
     } else if (end - durable() > ring_.bytes()) {
-      write_batch(lock);
+      is_writing_ = true;
+      write_batch(lock, Returns::kNo);
       lock.lock();
     } else if (end - recycled_ > data_bytes_) {
       want_checkpoint();
@@ -173,19 +174,17 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
   return false;
 }
 
-/// Writes the records so far, as far as their segment goes, and frees the lock. No other thread may
-/// be writing. After a failure it is unknown which bytes of the batch are on the medium. So it is
+/// Writes the records so far, as far as their segment goes, and frees the lock. The caller has set
+/// is_writing_. After a failure it is unknown which bytes of the batch are on the medium. So it is
 /// never written again, and nothing behind it: what is durable stays a prefix of what was done.
-void Journal::write_batch(Lock& lock) noexcept {
-  is_writing_ = true;
-  waiters_.gather(lock);
+void Journal::write_batch(Lock& lock, Returns returns) noexcept {
   const JournalPlace begin = durable();
   FLUGS_CHECK(begin % kPageBytes == 0 && begin < tail_);
   const JournalPlace segment_end = (begin / segment_bytes_ + 1) * segment_bytes_;
   if (tail_ < segment_end) pad_to(page_end(tail_));
   const JournalPlace end = std::min(tail_, segment_end);
   batch_end_ = end;
-  waiters_.begin_write();
+  waiters_.begin_write(returns);
   lock.unlock();
   const Status status = file_.write(begin, {ring_.at(begin), end - begin});
   lock.lock();
@@ -210,18 +209,22 @@ void Journal::write_batch(Lock& lock) noexcept {
   waiters_.end_write(lock, !status.ok());
 }
 
-Status Journal::wait_durable(JournalPlace place) {
+Status Journal::wait(JournalPlace place, Returns returns) {
+  bool has_written = false;
   for (bool is_first = true; durable() < place; is_first = false) {
     Lock lock(mutex_);
     FLUGS_CHECK(place <= tail_);
     if (durable() >= place) break;
     if (has_failed()) return failure_;
-    if (is_first) waiters_.arrive();
+    if (is_first && returns == Returns::kSoon) waiters_.arrive();
     if (is_writing_) {
-      waiters_.sleep(lock, place <= batch_end_);
-    } else {
-      write_batch(lock);
+      waiters_.sleep(lock, place <= batch_end_, returns);
+      continue;
     }
+    is_writing_ = true;
+    if (!has_written) waiters_.gather(lock);
+    write_batch(lock, returns);
+    has_written = true;
   }
   return {};
 }

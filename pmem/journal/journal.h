@@ -33,7 +33,9 @@ class Journal final : public LineJournal {
           const ReplayEnd& end, std::uint64_t replay_ns);
 
   JournalPlace append(std::span<const LineRun> runs) noexcept override;
-  Status wait_durable(JournalPlace place) override;
+  Status wait_durable(JournalPlace place) override { return wait(place, Returns::kSoon); }
+  /// The same for a thread that does other work before it waits again.
+  Status wait_between_work(JournalPlace place) { return wait(place, Returns::kNo); }
   Status wait_all_durable() override;
   bool is_durable(JournalPlace place) const noexcept override { return durable() >= place; }
   bool outlives_process() const noexcept override { return ring_.outlives_process(); }
@@ -60,6 +62,8 @@ class Journal final : public LineJournal {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  using Returns = BatchWaiters::Returns;
+  Status wait(JournalPlace place, Returns returns);
   Lock lock_soon() noexcept;
   void append_part(Lock& lock, std::span<const LineRun> part) noexcept;
   bool make_room(Lock& lock, std::uint64_t bytes) noexcept;
@@ -67,7 +71,7 @@ class Journal final : public LineJournal {
   void seal(std::byte* record, std::uint64_t bytes) noexcept;
   void pad_to(JournalPlace place) noexcept;
   void resume_behind(JournalPlace place) noexcept;
-  void write_batch(Lock& lock) noexcept;
+  void write_batch(Lock& lock, Returns returns) noexcept;
   bool is_long_to_replay() const noexcept;
   void look_again() noexcept;
   void want_checkpoint() noexcept;

@@ -60,8 +60,9 @@ Status SoonWriter::want(JournalPlace place, std::chrono::microseconds within, bo
 
 void SoonWriter::begin(JournalPlace place) {
   const std::lock_guard guard(mutex_);
-  if (place <= needed_ || !start()) return;
-  needed_ = place;
+  if (place <= begun_ || !start()) return;
+  begun_ = place;
+  needed_ = std::max(needed_, place);
   next_start_ = Clock::time_point::min();
   changed_.notify_one();
 }
@@ -105,7 +106,8 @@ void SoonWriter::write(std::unique_lock<std::mutex>& lock) {
   std::vector<Callback> due = take_due(status);
   next_start_ = Clock::time_point::max();
   for (const Wanted& wanted : wanted_) next_start_ = std::min(next_start_, wanted.start);
-  if (!callbacks_.empty()) next_start_ = Clock::now();
+  const bool is_behind = status.ok() && !journal_.is_durable(begun_);
+  if (!callbacks_.empty() || is_behind) next_start_ = Clock::now();
   if (due.empty()) return;
   lock.unlock();
   for (const Callback& callback : due)

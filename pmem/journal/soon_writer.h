@@ -69,6 +69,7 @@ class SoonWriter {
   std::vector<Callback> callbacks_;
   Clock::time_point next_start_ = Clock::time_point::max();
   JournalPlace needed_ = 0;  // the greatest place of all
+  JournalPlace begun_ = 0;   // the greatest place of begin
   Counts counts_;
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -50,9 +50,9 @@ ROOM = "  if (!make_room(lock, bytes)) return;\n"
 CLEAR = "    if (!dirty_.clear(page)) continue;\n"
 COPY = ("    copy_words(copies_.data() + batch_.size() * kPageBytes, base_ + page * kPageBytes, "
         "kPageBytes);\n")
-WAIT_OF_BATCH = """  if (Status s = journal_.wait_durable(end_of_journal); !s.ok()) return s;
+WAIT_OF_BATCH = """  if (Status s = journal_.wait_between_work(end_of_journal); !s.ok()) return s;
 """
-WAIT_OF_RUN = "  if (status.ok()) status = journal_.wait_durable(head.needed);\n"
+WAIT_OF_RUN = "  if (status.ok()) status = journal_.wait_between_work(head.needed);\n"
 SYNC_OF_RUN = "  if (status.ok()) status = pool_file_.sync_data();\n  if (status.ok()) status = j"
 HEAD_OF_RUN = "  if (status.ok()) status = journal_file_.write_head(head);\n"
 WRITE_BATCH = "  const Status status = file_.write(begin, {ring_.at(begin), end - begin});\n"
@@ -113,7 +113,7 @@ MUTATIONS = (
              (WAIT_OF_RUN, ""),
              checked="recycle: no space before a tail that is not durable"),
     Mutation("wait_before_copies", "checkpointer.cc", "checkpoint 3: the wait before the copies",
-             ("  batch_.clear();\n", "  batch_.clear();\n  if (Status s = journal_.wait_durable("
+             ("  batch_.clear();\n", "  batch_.clear();\n  if (Status s = journal_.wait_between_work("
               "journal_.end()); !s.ok()) return s;\n"), (WAIT_OF_BATCH, "")),
     Mutation("no_sync", "checkpointer.cc", "checkpoint 4",
              (SYNC_OF_RUN, "  if (status.ok()) status = j")),
