@@ -40,7 +40,8 @@ Result<JournalFile> JournalFile::open_file(const std::string& path, int flags) {
   if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
   if (!S_ISREG(info.st_mode))
     return Status(StatusCode::kInvalidArgument, fmt::format("{}: not a regular file", path));
-  file.id_ = {.device = info.st_dev, .inode = info.st_ino};
+  file.id_ = {
+      .device = info.st_dev, .inode = info.st_ino, .owner = info.st_uid, .group = info.st_gid};
   Status status = file.opened_->handle.enter_fork_rule();
   if (!status.ok()) return status;
   return file;

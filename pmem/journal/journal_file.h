@@ -43,6 +43,8 @@ class JournalFile {
   struct Id {
     std::uint64_t device;
     std::uint64_t inode;
+    std::uint32_t owner;  // user
+    std::uint32_t group;
   };
   Id id() const noexcept { return id_; }
 

@@ -1,9 +1,23 @@
 #include "pmem/journal/pool_journal.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "pmem/journal/replay.h"
 
 namespace flugs::pmem {
+
+namespace {
+
+/// Whether records wait in the ring that was left, behind those of the journal without a gap. The
+/// files may have been set back to an earlier state.
+bool goes_on(const std::optional<RecordRing>& ring, const JournalFile& journal,
+             const ReplayEnd& end) noexcept {
+  return ring.has_value() && ring->waits_from() >= journal.head().tail &&
+         ring->waits_from() <= page_end(end.place);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<PoolJournal>> PoolJournal::create(const std::string& pool_path,
                                                          std::uint64_t pool_uuid,
@@ -27,7 +41,6 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
   Result<JournalFile> file =
       JournalFile::open(journal_path(pool_path), pool_uuid, id, JournalFile::Use::kWrite);
   if (!file.ok()) return std::move(file).status();
-  if (Status s = write_left_records(*file); !s.ok()) return s;
   std::unique_ptr<PoolJournal> found(new PoolJournal(*std::move(file), *std::move(dirty)));
   // All pages are dirty, also those that read as the journal has them: the page cache may have what
   // a failed write did not bring to the medium.
@@ -36,9 +49,43 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
              [&](std::uint64_t offset, std::uint64_t bytes) { found->dirty_.mark(offset, bytes); });
   if (!end.ok()) return end.status();
   ReplayEnd last = *end;
+  if (Status s = found->take_left_records(target, last); !s.ok()) return s;
   if (Status s = found->make_room(target, last); !s.ok()) return s;
   if (Status s = found->begin(target, last); !s.ok()) return s;
   return found;
+}
+
+// Protocol journal-ring. At an opening, when the journal is replayed, and a killed process left a
+// crash ring.
+//   step  store                         made durable by   killed, or power cut, just after it:
+//                                                         recovery
+//   1     the pages of the records      their own writes  killed: writes the same pages again;
+//         that wait in the ring                           power cut: has those that arrived
+//   2     the head: epoch + 1           protocol          does not read the ring any more
+//                                       journal-resume
+//   3     the ring's file is removed    -                 -
+// Must hold:  1 before 2.
+//             Records of the ring follow those of the journal without a gap. A ring of another
+//             opening, of another start of the system or of a copy of the journal is not read.
+//             The killed process noted in the ring what is durable before it used the memory
+//             again: else 1 would overwrite durable pages with later ones.
+// Need not:   know how far the last write of the killed process came: 1 writes the same bytes.
+Status PoolJournal::take_left_records(const Target& target, ReplayEnd& end) {
+  const Result<std::optional<RecordRing>> ring = RecordRing::left(file_);
+  if (!ring.ok()) return ring.status();
+  if (!goes_on(*ring, file_, end)) return {};
+  const auto mark = [&](std::uint64_t offset, std::uint64_t bytes) { dirty_.mark(offset, bytes); };
+  const Result<JournalPlace> left_end = replay_left(**ring, file_, target.pool, mark);
+  if (!left_end.ok()) return left_end.status();
+  const std::uint64_t segment_bytes = file_.head().segment_bytes;
+  for (JournalPlace place = (*ring)->waits_from(); place < *left_end;) {
+    const JournalPlace part =
+        std::min(page_end(*left_end), (place / segment_bytes + 1) * segment_bytes);
+    if (Status s = file_.write(place, {(*ring)->at(place), part - place}); !s.ok()) return s;
+    place = part;
+  }
+  if (*left_end > end.place) end = {.place = *left_end, .epoch = file_.head().epoch};
+  return {};
 }
 
 /// Openings that are cut short again and again each append a page, so a journal that is half full
@@ -79,7 +126,7 @@ Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
   head.epoch += is_new ? 0 : 1;
   head.is_closed = is_new ? 1 : 0;
   if (Status s = is_new ? Status() : file_.write_head(head); !s.ok()) return s;
-  remove_ring();
+  if (!target.has_crash_ring) remove_ring();
   Result<RecordRing> ring = target.has_crash_ring ? RecordRing::named(file_, page_end(end.place))
                                                   : RecordRing::own(head.segment_bytes);
   if (!ring.ok()) return std::move(ring).status();
@@ -88,8 +135,6 @@ Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
                         (target.pool_bytes_max + kPageBytes - 1) / kPageBytes);
   return {};
 }
-
-void PoolJournal::remove_ring() { pmem::remove_ring(file_); }
 
 Status PoolJournal::set_closed(bool is_closed) {
   JournalHead head = file_.head();
@@ -102,11 +147,12 @@ Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, s
   const Result<JournalFile> file =
       JournalFile::open(journal_path(pool_path), pool_uuid, id, JournalFile::Use::kRead);
   if (!file.ok()) return file.status();
+  const Result<std::optional<RecordRing>> ring = RecordRing::left(*file);
+  if (!ring.ok()) return ring.status();
   const auto ignore = [](std::uint64_t, std::uint64_t) {};
   const Result<ReplayEnd> end = replay(*file, view, ignore);
-  const std::optional<RecordRing> ring = RecordRing::left(*file);
-  if (!end.ok() || !ring.has_value() || ring->durable() > page_end(end->place)) return end.status();
-  return replay_left(*ring, *file, view);
+  if (!end.ok() || !goes_on(*ring, *file, *end)) return end.status();
+  return replay_left(**ring, *file, view, ignore).status();
 }
 
 }  // namespace flugs::pmem

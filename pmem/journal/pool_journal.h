@@ -43,8 +43,8 @@ class PoolJournal {
   /// begin the journal anew. Only while no checkpoint runs.
   Status set_closed(bool is_closed);
 
-  /// What waits in a crash ring is lost when the process ends.
-  void remove_ring();
+  /// Removes the file of the crash ring. Records that wait in it are lost when the process ends.
+  void remove_ring() noexcept { remove_ring_of(file_); }
 
   std::uint64_t id() const noexcept { return file_.head().journal_id; }
   Journal& journal() noexcept { return *journal_; }
@@ -53,6 +53,7 @@ class PoolJournal {
  private:
   PoolJournal(JournalFile file, DirtyPages dirty)
       : file_(std::move(file)), dirty_(std::move(dirty)) {}
+  Status take_left_records(const Target& target, ReplayEnd& end);
   Status make_room(const Target& target, ReplayEnd& end);
   Status begin(const Target& target, const ReplayEnd& end);
 

@@ -14,8 +14,9 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
-#include "base/check.h"
+#include "base/fork.h"
 
 namespace flugs::pmem {
 
@@ -38,6 +39,20 @@ BootId boot_id() noexcept {
 std::string ring_path(const JournalFile& journal) {
   return fmt::format("/dev/shm/flugs-{:016x}-{:x}-{:x}.ring", journal.head().journal_id,
                      journal.id().device, journal.id().inode);
+}
+
+/// Opening must not take it for a pool that is not there.
+Status ring_error(const std::string& path, const char* what, int error) {
+  const Status status = file_error(path, what, error);
+  if (status.code() == StatusCode::kOutOfSpace) return status;
+  return Status(StatusCode::kIoError, std::string(status.message()));
+}
+
+Status no_boot_id(const std::string& path) {
+  return Status(StatusCode::kIoError,
+                fmt::format("{}: /proc/sys/kernel/random/boot_id cannot be read, so nobody can "
+                            "tell whether this crash ring is of this start of the system",
+                            path));
 }
 
 }  // namespace
@@ -66,7 +81,8 @@ RecordRing::RecordRing(RecordRing&& other) noexcept
     : segment_bytes_(other.segment_bytes_),
       bytes_(other.bytes_),
       ring_(std::exchange(other.ring_, nullptr)),
-      head_(std::exchange(other.head_, nullptr)) {}
+      head_(std::exchange(other.head_, nullptr)),
+      waits_from_(other.waits_from_) {}
 
 RecordRing::~RecordRing() {
   static_assert(sizeof(Head) <= kPageBytes);
@@ -82,6 +98,7 @@ bool RecordRing::map(int fd) noexcept {
   void* const mapped =
       ::mmap(nullptr, kPageBytes + bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return false;
+  ::madvise(mapped, kPageBytes + bytes_, MADV_DONTFORK);
   head_ = static_cast<Head*>(mapped);
   ring_ = static_cast<std::byte*>(mapped) + kPageBytes;
   return true;
@@ -90,23 +107,26 @@ bool RecordRing::map(int fd) noexcept {
 Result<RecordRing> RecordRing::named(const JournalFile& journal, JournalPlace durable) {
   const std::string path = ring_path(journal);
   const BootId boot = boot_id();
-  if (boot == BootId{})
-    return Status(StatusCode::kIoError,
-                  "/proc/sys/kernel/random/boot_id cannot be read, so a file on /dev/shm cannot "
-                  "outlive the process: open the database without OpenOptions::crash_ring");
-  remove_ring(journal);
+  if (boot == BootId{}) return no_boot_id(path);
+  remove_ring_of(journal);
+  const ForkPause pause;
   RecordRing ring(journal.head().segment_bytes);
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   const FileHandle file(::open(path.c_str(), kFlags, S_IRUSR | S_IWUSR));
-  if (file.fd() < 0) return file_error(path, "cannot make the crash ring", errno);
+  if (file.fd() < 0) return ring_error(path, "cannot make the crash ring", errno);
   // With all of its memory: a store must not find /dev/shm full.
-  const int error = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(kPageBytes + ring.bytes_));
+  int error = 0;
+  do error = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(kPageBytes + ring.bytes_));
+  while (error == EINTR);
   if (error != 0 || !ring.map(file.fd())) {
     const Status status =
-        file_error(path, "cannot allocate the crash ring", error != 0 ? error : errno);
+        ring_error(path, "cannot allocate the crash ring", error != 0 ? error : errno);
     ::unlink(path.c_str());
     return status;
   }
+  // Root may work for the journal's owner, who opens it next.
+  if (journal.id().owner != ::geteuid())
+    static_cast<void>(::fchown(file.fd(), journal.id().owner, journal.id().group));
   ring.head_->magic = kRingMagic;
   ring.head_->version = kRingVersion;
   ring.head_->head_bytes = sizeof(Head);
@@ -119,84 +139,59 @@ Result<RecordRing> RecordRing::named(const JournalFile& journal, JournalPlace du
   return ring;
 }
 
-std::optional<RecordRing> RecordRing::left(const JournalFile& journal) {
-  const JournalHead& wanted = journal.head();
+bool RecordRing::fits(const JournalHead& journal) const noexcept {
+  return head_->magic == kRingMagic && head_->version == kRingVersion &&
+         head_->head_bytes == sizeof(Head) && head_->checksum == head_->sum() &&
+         head_->boot == boot_id() && head_->journal_id == journal.journal_id &&
+         head_->epoch == journal.epoch && head_->segment_bytes == journal.segment_bytes &&
+         waits_from_ % kPageBytes == 0;
+}
+
+Result<std::optional<RecordRing>> RecordRing::left(const JournalFile& journal) {
+  constexpr const char* kUnread =
+      "may have the last commits, but cannot be read (open the database as the user who ran it "
+      "before, or remove this file)";
   const std::string path = ring_path(journal);
+  const ForkPause pause;
   const FileHandle file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  RecordRing ring(wanted.segment_bytes);
+  if (file.fd() < 0 && errno == ENOENT) return std::optional<RecordRing>();
   struct stat info{};
-  if (file.fd() < 0 || ::fstat(file.fd(), &info) != 0 || !S_ISREG(info.st_mode) ||
-      info.st_uid != ::geteuid() ||
-      static_cast<std::uint64_t>(info.st_size) != kPageBytes + ring.bytes_ || !ring.map(file.fd()))
-    return std::nullopt;
-  const Head& head = *ring.head_;
-  const bool is_ours = head.magic == kRingMagic && head.version == kRingVersion &&
-                       head.head_bytes == sizeof(Head) && head.checksum == head.sum() &&
-                       head.boot == boot_id() && head.journal_id == wanted.journal_id &&
-                       head.epoch == wanted.epoch && head.segment_bytes == wanted.segment_bytes &&
-                       ring.durable() % kPageBytes == 0;
-  if (!is_ours) return std::nullopt;
-  return ring;
+  if (file.fd() < 0 || ::fstat(file.fd(), &info) != 0) return ring_error(path, kUnread, errno);
+  const bool is_known =
+      info.st_uid == ::geteuid() || info.st_uid == journal.id().owner || info.st_uid == 0;
+  if (!is_known) return ring_error(path, kUnread, EACCES);
+  if (boot_id() == BootId{}) return no_boot_id(path);
+  RecordRing ring(journal.head().segment_bytes);
+  if (!S_ISREG(info.st_mode) ||
+      static_cast<std::uint64_t>(info.st_size) != kPageBytes + ring.bytes_)
+    return std::optional<RecordRing>();
+  if (!ring.map(file.fd())) return ring_error(path, kUnread, errno);
+  ring.waits_from_ = ring.head_->durable.load(std::memory_order_acquire);
+  if (!ring.fits(journal.head())) return std::optional<RecordRing>();
+  return std::optional<RecordRing>(std::move(ring));
 }
 
 void RecordRing::note_durable(JournalPlace place) noexcept {
   if (head_ != nullptr) head_->durable.store(place, std::memory_order_release);
 }
 
-JournalPlace RecordRing::durable() const noexcept {
-  FLUGS_CHECK(head_ != nullptr);
-  return head_->durable.load(std::memory_order_acquire);
-}
-
-JournalPlace RecordRing::for_each_record(
+Result<JournalPlace> RecordRing::for_each_record(
     const JournalHead& head,
-    FunctionRef<void(JournalPlace place, std::span<const std::byte> record)> use) const {
-  const JournalPlace begin = durable();
-  JournalPlace end = begin;
-  while (end - begin < bytes_) {
+    FunctionRef<Status(JournalPlace place, std::span<const std::byte> record)> use) const {
+  JournalPlace end = waits_from_;
+  std::vector<std::byte> copy;
+  while (end - waits_from_ < bytes_) {
     const std::span<const std::byte> rest(at(end), segment_bytes_ - end % segment_bytes_);
-    if (!is_record(rest, {head.journal_id, end, head.epoch})) break;
-    RecordHead record;
-    std::memcpy(&record, rest.data(), sizeof record);
-    use(end, rest.first(record.bytes));
-    end += record.bytes;
+    RecordHead record{};
+    if (rest.size() >= sizeof record) std::memcpy(&record, rest.data(), sizeof record);
+    copy.assign(rest.begin(), rest.begin() + std::min<std::size_t>(record.bytes, rest.size()));
+    if (!is_record(copy, {head.journal_id, end, head.epoch})) break;
+    if (Status s = use(end, copy); !s.ok()) return s;
+    end += copy.size();
   }
   return end;
 }
 
-// Protocol journal-ring. At an opening, before the journal is replayed. The ring outlived the
-// process that appended to it.
-//   step  store                         made durable by     killed, or power cut, just after it:
-//                                                           recovery
-//   1     the pages of the records      their own writes    killed: writes the same pages again;
-//         that wait                                         power cut: those records that arrived
-//   2     the head: epoch + 1           protocol            does not read the ring any more
-//                                       journal-resume
-//   3     the ring's file is removed    -                   -
-// Must hold:  1 before 2. The ring of another epoch, of another start of the system, and of a copy
-//             of the journal not be read: their records would stand behind a gap, or where later
-//             ones were.
-//             The killed process note in the ring what is durable before it uses the memory again:
-//             else 1 would overwrite durable pages with later ones.
-// Need not:   know how far the killed process's last write came: 1 writes the same bytes.
-Status write_left_records(JournalFile& journal) {
-  const std::optional<RecordRing> ring = RecordRing::left(journal);
-  if (!ring.has_value()) return {};
-  const JournalPlace end =
-      ring->for_each_record(journal.head(), [](JournalPlace, std::span<const std::byte>) {});
-  const std::uint64_t segment_bytes = journal.head().segment_bytes;
-  for (JournalPlace place = ring->durable(); place < end;) {
-    const JournalPlace part = std::min(page_end(end), (place / segment_bytes + 1) * segment_bytes);
-    if (Status s = journal.write(place, {ring->at(place), part - place}); !s.ok()) return s;
-    place = part;
-  }
-  return {};
-}
-
-void remove_ring(const JournalFile& journal) {
-  const std::string path = ring_path(journal);
-  struct stat info{};
-  if (::lstat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid()) ::unlink(path.c_str());
-}
+void remove_ring_of(const JournalFile& journal) noexcept { ::unlink(ring_path(journal).c_str()); }
 
 }  // namespace flugs::pmem

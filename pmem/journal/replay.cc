@@ -109,14 +109,14 @@ Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
   return end;
 }
 
-Status replay_left(const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool) {
-  Status status;
-  ring.for_each_record(journal.head(), [&](JournalPlace place, std::span<const std::byte> record) {
-    if (status.ok() && head_of(record).kind == RecordKind::kLines)
-      status =
-          store_lines(record, pool, journal.path(), place, [](std::uint64_t, std::uint64_t) {});
-  });
-  return status;
+Result<JournalPlace> replay_left(
+    const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool,
+    FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+  return ring.for_each_record(journal.head(),
+                              [&](JournalPlace place, std::span<const std::byte> record) -> Status {
+                                if (head_of(record).kind != RecordKind::kLines) return {};
+                                return store_lines(record, pool, journal.path(), place, stored);
+                              });
 }
 
 }  // namespace flugs::pmem

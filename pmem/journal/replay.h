@@ -23,7 +23,10 @@ struct ReplayEnd {
 Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
                          FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored);
 
-/// The same of the records that wait in the ring that a killed process left.
-Status replay_left(const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool);
+/// Stores the images of the records that wait in the ring that a killed process left, in the same
+/// way. Returns the place where they end. kCorrupt.
+Result<JournalPlace> replay_left(
+    const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool,
+    FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored);
 
 }  // namespace flugs::pmem

@@ -41,7 +41,7 @@ Status read_from(std::span<const std::byte> file, std::uint64_t offset, std::spa
 }  // namespace
 
 ObjectPool::~ObjectPool() {
-  if (is_open_ && journal_ != nullptr) end_journal();
+  if (journal_ != nullptr) is_open_ ? end_journal() : journal_->remove_ring();
   detach();
   at_fork_.leave();
 }

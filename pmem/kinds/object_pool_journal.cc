@@ -150,12 +150,12 @@ void ObjectPool::end_journal() {
   Checkpointer& checkpointer = journal_->checkpointer();
   checkpointer.stop();
   if (!checkpointer.run().ok() || !journal_->set_closed(true).ok()) return;
+  journal_->remove_ring();  // nothing that was promised waits in it
   {
     Persister persister(medium());
     set_journal_id(*root(), 0, persister);
   }
-  // Closed as it is: everything else is in the file.
-  if (checkpointer.run().ok()) journal_->remove_ring();
+  static_cast<void>(checkpointer.run());  // closed as it is: everything else is in the file
 }
 
 /// The file was opened on a medium without journals: what it needed is stored and durable.
@@ -169,7 +169,7 @@ Status ObjectPool::do_without_journal() {
   const std::string journal = journal_path(path());
   const Result<JournalFile> file =
       JournalFile::open(journal, root()->headers[0].uuid, journal_id, JournalFile::Use::kRead);
-  if (file.ok()) remove_ring(*file);
+  if (file.ok()) remove_ring_of(*file);
   ::unlink(journal.c_str());
   return {};
 }

@@ -263,7 +263,7 @@ TEST_CASE("with a crash ring a killed process loses nothing that was appended", 
     LineSteps steps(pool);
     for (int restart = 0; restart < 20; ++restart) {
       work(pool, steps, random);
-      // Perhaps in a checkpoint, or in an opening that had done its first step.
+      // Perhaps in a checkpoint.
       if (random.below(3) == 0) {
         pool.file().calls_left = random.below(12);
         static_cast<void>(pool.checkpointer().run());
