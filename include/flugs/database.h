@@ -38,7 +38,7 @@ struct Statistics {
   std::string flush;   ///< "clwb", "clflushopt", "clflush", "journal", "none"
   /// What a commit that has returned survives, in one sentence.
   std::string guarantee;
-  std::string guarantee_soon;              ///< the same of a commit with Durability::kSoon
+  std::string guarantee_soon;              ///< the same if it is not kOnReturn
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots

@@ -17,9 +17,9 @@ enum class Durability : std::uint8_t {
   /// is durable. A crash before takes the newest commits back, each as a whole, and with each all
   /// that came after it: what is left has no gap. On media without a journal as kOnReturn.
   kSoon,
-  /// At once, as with kSoon; no device is asked to write. Survives the death of the process, but no
-  /// power loss, until a later commit or the closing of the database makes it durable. On medium
-  /// `file` it needs OpenOptions::crash_ring. On media without a journal as kOnReturn.
+  /// At once, as with kSoon. Survives the death of the process. Becomes durable, as a token says,
+  /// when the journal needs the memory, or somebody waits for the disk: at no certain time. Medium
+  /// `file` needs OpenOptions::crash_ring for it. On media without a journal as kOnReturn.
   kProcessCrash,
 };
 

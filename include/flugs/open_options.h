@@ -56,10 +56,10 @@ struct OpenOptions {
   IndexPlace index_place = kDefaultIndexPlace;
   Ready ready = Ready::kFirstAnswer;
   /// Medium `file`: what the journal has not written yet lies in a file on /dev/shm, 8 MB or less,
-  /// and so outlives the process, though not the system. Commits with Durability::kSoon survive the
-  /// death of the process at once; Durability::kProcessCrash needs it. Opening fails with kIoError
-  /// or kOutOfSpace if there can be no file. The file goes when the database is closed, or opened
-  /// again after a crash.
+  /// and outlives the process, though not the system (docs/losing-data.md). A commit with
+  /// Durability::kSoon survives the death of the process then; Durability::kProcessCrash needs it.
+  /// Opening fails with kIoError or kOutOfSpace if there can be no file. The file goes when the
+  /// database is closed, or opened again after a crash.
   bool crash_ring = false;
   /// Transactions that can be open at one time, including read-only ones, 1 to 4000. May differ
   /// from one opening to the next.

@@ -419,7 +419,7 @@ class Transaction {
   /// a change that breaks a foreign key together with this one's writes, and the message names the
   /// key), kCancelled (an earlier call failed with it).
   Status commit();
-  /// The same as `options` say. With Durability::kSoon others see the writes when it returns ok,
+  /// The same as `options` say. Others see the writes when it returns ok, whatever the durability,
   /// and Database::durable_token names them. Durable when: kOnReturn: it returns ok; else:
   /// Database::is_durable says so. Fails with: as commit(); kInvalidArgument (an option is out of
   /// bounds, or kProcessCrash on a disk without OpenOptions::crash_ring: the transaction goes on).

@@ -19,7 +19,7 @@ struct LineRun {
 /// A place in a journal: the bytes that were appended before it since the journal was made.
 using JournalPlace = std::uint64_t;
 
-/// For LineJournal::want_durable: when the journal needs the memory.
+/// For LineJournal::want_durable: no limit. The journal writes the record when it needs the memory.
 inline constexpr std::chrono::microseconds kSometime = std::chrono::microseconds::max();
 
 /// Work that a journal has done since it was opened.

@@ -113,8 +113,9 @@ MUTATIONS = (
              (WAIT_OF_RUN, ""),
              checked="recycle: no space before a tail that is not durable"),
     Mutation("wait_before_copies", "checkpointer.cc", "checkpoint 3: the wait before the copies",
-             ("  batch_.clear();\n", "  batch_.clear();\n  if (Status s = journal_.wait_between_work("
-              "journal_.end()); !s.ok()) return s;\n"), (WAIT_OF_BATCH, "")),
+             ("  batch_.clear();\n", "  batch_.clear();\n  if (Status s = "
+              "journal_.wait_between_work(journal_.end()); !s.ok()) return s;\n"),
+             (WAIT_OF_BATCH, "")),
     Mutation("no_sync", "checkpointer.cc", "checkpoint 4",
              (SYNC_OF_RUN, "  if (status.ok()) status = j")),
     Mutation("sync_behind_head", "checkpointer.cc", "checkpoint 4 before 5",

@@ -112,8 +112,9 @@ class WiredTigerTransaction : public KvTransaction {
 class WiredTigerStore : public KvStore {
  public:
   std::string setup() const override {
-    return std::string("a table for each table and one for the numbers; snapshots; as many "
-                       "writers as users; ") +
+    return std::string(
+               "a table for each table and one for the numbers; snapshots; as many "
+               "writers as users; ") +
            kWiredTigerSetup;
   }
   std::string guarantee() const override { return kWiredTigerGuarantee; }

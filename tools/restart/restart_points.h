@@ -27,8 +27,8 @@ struct RestartEngine {
 
 /// flugs: in both modes with a key, as the others have one, and as the paper's table without.
 std::vector<RestartEngine> flugs_engines();
-/// The peer of that name: lmdb, rocksdb, wiredtiger, sqlite, duckdb; its program is beside ours. Fails with
-/// kNotFound: it was not built.
+/// The peer of that name: lmdb, rocksdb, wiredtiger, sqlite, duckdb; its program is beside ours.
+/// Fails with kNotFound: it was not built.
 Result<RestartEngine> peer_engine(const std::string& name);
 
 /// Restarts of one engine with a table of one size.
