@@ -53,13 +53,13 @@ class WiredTigerTransaction : public KvTransaction {
   }
 
   Status scan(KvTable table, std::string_view prefix, const Take& take) override {
-    WT_CURSOR* const cursor = at(table, prefix);
-    int order = 0;
-    int error = 0;
-    if (prefix.empty()) {
-      cursor->reset(cursor);
+    WT_CURSOR* const cursor = cursors_[static_cast<std::size_t>(table)];
+    int error = cursor->reset(cursor);
+    if (error == 0 && prefix.empty()) {
       error = cursor->next(cursor);
-    } else {
+    } else if (error == 0) {
+      int order = 0;
+      at(table, prefix);
       error = cursor->search_near(cursor, &order);
       if (error == 0 && order < 0) error = cursor->next(cursor);
     }
