@@ -43,7 +43,7 @@ std::string ring_path(const JournalFile& journal) {
 
 /// Opening must not take it for a pool that is not there.
 Status ring_error(const std::string& path, const char* what, int error) {
-  const Status status = file_error(path, what, error);
+  Status status = file_error(path, what, error);
   if (status.code() == StatusCode::kOutOfSpace) return status;
   return Status(StatusCode::kIoError, std::string(status.message()));
 }
