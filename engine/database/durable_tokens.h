@@ -25,13 +25,18 @@ class DurableTokens {
   DurableToken now() const noexcept {
     return {opening_, journal_ == nullptr ? 0 : journal_->end()};
   }
+  /// Whether `options` need no `check`. Asked by each commit.
+  static constexpr bool is_usual(const CommitOptions& options) noexcept {
+    return options.durability == Durability::kOnReturn && options.soon.count() >= 0 &&
+           options.soon <= kSoonMax;
+  }
   /// Whether commits can be as `options` say. Fails with kInvalidArgument.
-  Status check(const CommitOptions& options) const {
+  [[gnu::noinline]] Status check(const CommitOptions& options) const {
     if (options.soon.count() < 0 || options.soon > kSoonMax)
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
                                 options.soon.count(), kSoonMax.count()));
-    if (__builtin_expect(options.durability <= Durability::kSoon, 1)) return {};
+    if (options.durability <= Durability::kSoon) return {};
     if (options.durability > Durability::kProcessCrash)
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("CommitOptions::durability is {}, allowed are 0 to 2",

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "engine/database/database_core.h"
+#include "engine/database/durable_tokens.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/row_writer.h"
 
@@ -317,7 +318,8 @@ Status Transaction::commit() { return commit(CommitOptions()); }
 
 Status Transaction::commit(const CommitOptions& options) {
   if (context_ == nullptr) return ended();
-  if (Status s = database_->durable_tokens().check(options); !s.ok()) return s;
+  if (__builtin_expect(!engine::DurableTokens::is_usual(options), 0))
+    if (Status s = database_->durable_tokens().check(options); !s.ok()) return s;
   if (__builtin_expect(!database_->is_left(), 1)) return commit_now(options);
   Status done;
   database_->end_left_open([&] { done = commit_now(options); });
