@@ -10,9 +10,9 @@
 
 namespace flugs {
 
-/// Threads sleep on it until another one wakes them. Unlike with a condition variable, those that
-/// wake need no mutex; unlike with std::atomic::wait, they do not take the processor from others
-/// several times before they sleep. Orders no memory. Thread-safety: any thread.
+/// Threads sleep on it until another thread wakes them. A thread that is woken needs no mutex, but
+/// would with a condition variable. A thread falls asleep at once, where std::atomic::wait takes
+/// the processor from others several times before. Orders no memory. Thread-safety: any thread.
 class WakeWord {
  public:
   std::uint32_t value() const noexcept { return word_.load(std::memory_order_relaxed); }
