@@ -180,9 +180,9 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
 void Journal::write_batch(Lock& lock, Returns returns) noexcept {
   const JournalPlace begin = durable();
   FLUGS_CHECK(begin % kPageBytes == 0 && begin < tail_);
-  const JournalPlace segment_end = (begin / segment_bytes_ + 1) * segment_bytes_;
-  if (tail_ < segment_end) pad_to(page_end(tail_));
-  const JournalPlace end = std::min(tail_, segment_end);
+  const JournalPlace end_max = segment_end(begin, segment_bytes_);
+  if (tail_ < end_max) pad_to(page_end(tail_));
+  const JournalPlace end = std::min(tail_, end_max);
   batch_end_ = end;
   waiters_.begin_write(returns);
   lock.unlock();

@@ -25,6 +25,11 @@ constexpr JournalPlace page_end(JournalPlace place) noexcept {
   return (place + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
+/// The end of the segment that has `place`.
+constexpr JournalPlace segment_end(JournalPlace place, std::uint64_t segment_bytes) noexcept {
+  return (place / segment_bytes + 1) * segment_bytes;
+}
+
 /// Each of the two copies is written in turn; the greater sequence of whole copies counts.
 struct JournalHead {
   std::array<char, 8> magic;

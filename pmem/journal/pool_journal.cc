@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "pmem/journal/replay.h"
 
 namespace flugs::pmem {
@@ -79,8 +78,7 @@ Status PoolJournal::take_left_records(const Target& target, ReplayEnd& end) {
   if (!left_end.ok()) return left_end.status();
   const std::uint64_t segment_bytes = file_.head().segment_bytes;
   for (JournalPlace place = (*ring)->waits_from(); place < *left_end;) {
-    const JournalPlace part =
-        std::min(page_end(*left_end), (place / segment_bytes + 1) * segment_bytes);
+    const JournalPlace part = std::min(page_end(*left_end), segment_end(place, segment_bytes));
     if (Status s = file_.write(place, {(*ring)->at(place), part - place}); !s.ok()) return s;
     place = part;
   }

@@ -37,7 +37,7 @@ class ReadAhead {
     return memory_.get() + place % (2 * segment_bytes_);
   }
   JournalPlace segment_end(JournalPlace place) const noexcept {
-    return (place / segment_bytes_ + 1) * segment_bytes_;
+    return pmem::segment_end(place, segment_bytes_);
   }
   void run(const std::stop_token& stop);
   void read_step(std::unique_lock<std::mutex>& lock);

@@ -78,7 +78,7 @@ MUTATIONS = (
              ("return head.checksum == checksum_of(bytes.first(head.bytes), identity);",
               "return head.kind == RecordKind::kLines && identity.place != 1;")),
     Mutation("page_written_twice", "journal.cc", "journal 4: no pad, the page is written again",
-             ("  if (tail_ < segment_end) pad_to(page_end(tail_));\n", ""),
+             ("  if (tail_ < end_max) pad_to(page_end(tail_));\n", ""),
              ("  const JournalPlace begin = durable();\n",
               "  const JournalPlace begin = durable() / kPageBytes * kPageBytes;\n"),
              (WRITE_BATCH, """  const JournalPlace page = page_end(end);
