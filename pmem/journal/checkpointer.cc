@@ -11,7 +11,7 @@ namespace flugs::pmem {
 
 namespace {
 
-/// The device writes so many scattered pages in about a millisecond, and commits wait behind them.
+/// A commit waits behind a batch for about a millisecond, if its pages are scattered.
 constexpr std::uint64_t kBatchPages = 64;
 /// How long the thread waits before it tries a failed checkpoint again.
 constexpr std::chrono::seconds kFailurePause{1};

@@ -39,7 +39,7 @@ class JournalFile {
 
   const std::string& path() const noexcept { return path_; }
   const JournalHead& head() const noexcept { return head_; }
-  /// Of the file. A copy of it has another one.
+  /// Tells the file from a copy of it, and whose it is.
   struct Id {
     std::uint64_t device;
     std::uint64_t inode;

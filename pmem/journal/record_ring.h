@@ -36,10 +36,10 @@ class RecordRing {
   /// Must be called before the memory of what was written is used again.
   void note_durable(JournalPlace place) noexcept;
 
-  /// Of a file that was left: the place from which on records wait.
+  /// The place from which on records wait in a file that was left.
   JournalPlace waits_from() const noexcept { return waits_from_; }
-  /// Of a file that was left: calls `use` with a copy of each whole record that waits in it, in
-  /// their order, while it returns ok. Returns the place where they end. Fails as `use`.
+  /// Calls `use` with a copy of each whole record that waits in a file that was left, in their
+  /// order, while it returns ok. Returns the place where they end. Fails as `use`.
   Result<JournalPlace> for_each_record(
       const JournalHead& head,
       FunctionRef<Status(JournalPlace place, std::span<const std::byte> record)> use) const;

@@ -145,6 +145,7 @@ Status ObjectPool::name_journal() {
 // Must hold:  1 before 4. After a failure the file may go on to name its journal, or not.
 //             1 before 2: from then on the file has everything but the headers of 3.
 //             2 before 4: a file that names no journal needs none that is not closed.
+//             1 before the crash ring is removed: then nothing that was promised waits in it.
 void ObjectPool::end_journal() {
   detach_allocator();
   Checkpointer& checkpointer = journal_->checkpointer();

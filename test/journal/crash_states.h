@@ -26,7 +26,7 @@ class CrashStates final : public PowerCuts {
  public:
   explicit CrashStates(std::uint64_t first_script);
 
-  /// Until so many distinct states were judged, or something is wrong.
+  /// Runs scripts until it has judged `states` distinct states, or has found something wrong.
   void explore(std::uint64_t states);
   std::uint64_t states() const noexcept { return states_; }
   /// Of these, in lives that began inside another one.

@@ -45,7 +45,7 @@ class SectorFile {
   void put_image(Chosen chosen, std::span<std::byte> image) const;
   /// Exchanges the chosen sectors with the durable ones. The same call takes it back.
   void exchange(Chosen chosen);
-  /// Of an image.
+  /// Two images have the same hash if they have the same bytes.
   std::uint64_t hash(Chosen chosen) const;
 
  private:

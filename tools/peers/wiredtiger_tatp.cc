@@ -42,7 +42,7 @@ class WiredTigerTransaction : public KvTransaction {
     return status;
   }
 
-  // A snapshot locks nothing: who writes second is told so (WT_ROLLBACK).
+  // A snapshot locks nothing. The transaction that writes second gets WT_ROLLBACK.
   Result<std::string_view> get(KvTable table, std::string_view key, bool) override {
     WT_CURSOR* const cursor = at(table, key);
     int error = cursor->search(cursor);
