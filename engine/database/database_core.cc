@@ -226,6 +226,8 @@ Statistics DatabaseCore::statistics() const {
     statistics.journal_record_bytes = work.record_bytes;
     statistics.journal_written_bytes = work.written_bytes;
     statistics.journal_writes = work.writes;
+    statistics.direct_writes = work.direct_writes;
+    statistics.direct_written_bytes = work.direct_bytes;
     statistics.commits_soon = work.soon;
     statistics.commits_soon_late = work.late;
   }

@@ -74,6 +74,11 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("Tuning::restart_budget is {} us, allowed are 0 to {}",
                               options.tuning.restart_budget.count(), kRestartBudgetMax.count()));
+  if (options.tuning.direct_write_bytes != 0 &&
+      options.tuning.direct_write_bytes < pmem::kDirectBytesMin)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("Tuning::direct_write_bytes is {}, allowed are 0 and {} or more",
+                              options.tuning.direct_write_bytes, pmem::kDirectBytesMin));
   if (options.tuning.clock > CommitClock::kAutomatic)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("Tuning::clock is {}, allowed are 0 to 2",
@@ -99,6 +104,7 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.segment_bytes = options.segment_bytes;
   pool.grow_ahead_bytes = options.tuning.grow_ahead_bytes;
   pool.journal_bytes = options.tuning.journal_bytes;
+  pool.direct_write_bytes = options.tuning.direct_write_bytes;
   pool.has_crash_ring = options.crash_ring;
   pool.replay_ns =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(options.tuning.restart_budget).count());

@@ -262,7 +262,8 @@ Status ChunkMerge::build() {
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
   const bool frees = bytes <= counts_.bytes_before;
-  return pool_.allocator().allocate(bytes, persister_, frees ? purpose_ : pmem::Purpose::kNewData);
+  return pool_.allocator().allocate(bytes, persister_, frees ? purpose_ : pmem::Purpose::kNewData,
+                                    pmem::Zeros::kUnshared);
 }
 
 // Single rows are read by key; those of a narrow table are read from the columns.
@@ -315,7 +316,7 @@ void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builder
   }
   FLUGS_CHECK(end <= extent_.bytes);
   layout.checksum = RowGroup::checksum_of(layout);
-  persister_.flush(base, end, "row_group/1");
+  persister_.flush_unshared(base, end, "row_group/1");
   counts_.bytes_after = extent_.bytes;
 }
 

@@ -217,7 +217,8 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   for (const IndexRuns::Member& source : sources)  // our checksum would confirm damage
     if (Status s = source.run->audit(); !s.ok()) return s;
   plan(sources);
-  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes(), persister_);
+  Result<pmem::Extent> extent = pool_.allocator().allocate(
+      bytes(), persister_, pmem::Purpose::kNewData, pmem::Zeros::kUnshared);
   if (!extent.ok()) return std::move(extent).status();
   write(*extent, sources);
   Status published = table_.runs.publish(*extent, chunks, first, persister_);
@@ -363,7 +364,7 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   }
   FLUGS_CHECK(end <= extent.bytes);
   run.checksum = IndexRun::checksum_of(run);
-  persister_.flush(base, end, "index_run/1");
+  persister_.flush_unshared(base, end, "index_run/1");
 }
 
 void IndexRunBuilder::write_slots(std::size_t key, std::span<const IndexRuns::Member> sources,

@@ -62,6 +62,10 @@ struct Statistics {
   std::uint64_t journal_record_bytes = 0;
   std::uint64_t journal_written_bytes = 0;
   std::uint64_t journal_writes = 0;
+  /// Pieces of main, and their bytes, that were written past the journal
+  /// (Tuning::direct_write_bytes).
+  std::uint64_t direct_writes = 0;
+  std::uint64_t direct_written_bytes = 0;
   std::uint64_t commits_soon = 0;       ///< with Durability::kSoon, on a medium with a journal
   std::uint64_t commits_soon_late = 0;  ///< of these, found durable later than wanted
   /// Lines of the pool that tasks touched for the first time, in a build that charges reads of SCM

@@ -158,14 +158,21 @@ void Checkpointer::mark_all_again() noexcept {
 
 Status Checkpointer::without_pages(std::uint64_t offset, std::uint64_t bytes,
                                    FunctionRef<Status()> work) {
-  FLUGS_CHECK(offset % kPageBytes == 0 && bytes % kPageBytes == 0);
   if (Status s = journal_.wait_all_durable(); !s.ok()) return s;
   const std::scoped_lock lock(batch_mutex_);
-  const std::uint64_t end = (offset + bytes) / kPageBytes;
-  for (std::uint64_t page = dirty_.next(offset / kPageBytes, end); page < end;
-       page = dirty_.next(page, end))
-    dirty_.clear(page);
+  clear_marks(offset, bytes);
   return work();
+}
+
+void Checkpointer::forget_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const std::scoped_lock lock(batch_mutex_);
+  clear_marks(offset, bytes);
+}
+
+/// Under batch_mutex_.
+void Checkpointer::clear_marks(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  FLUGS_CHECK(offset % kPageBytes == 0 && bytes % kPageBytes == 0);
+  dirty_.clear_all(offset, bytes);
 }
 
 }  // namespace flugs::pmem

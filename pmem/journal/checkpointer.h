@@ -25,6 +25,11 @@ class PageFile {
   virtual Status send(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Makes all that was written durable.
   virtual Status sync_data() = 0;
+  /// Writes pages and makes them durable. What went wrong with other writes, sync_data still tells.
+  virtual Status write_through(std::uint64_t offset, std::span<const std::byte> pages) = 0;
+  /// Whole pages of memory that shows the file from `offset` on, with stores of its own, show the
+  /// file again.
+  virtual Status show_again(std::uint64_t offset, std::span<std::byte> pages) const = 0;
 };
 
 /// Writes the pages that the journal has images of to the pool's file, so that the journal's space
@@ -46,6 +51,8 @@ class Checkpointer {
   Status run();
   /// Writes just these pages, durably: nothing is recycled.
   Status write_now(std::uint64_t offset, std::uint64_t bytes);
+  /// These whole pages are no longer dirty, and no copy of them is on its way to the file.
+  void forget_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// Calls `work`, which may change the file of these whole pages, when everything appended so far
   /// is durable and no checkpoint writes. The pages are no longer dirty.
   Status without_pages(std::uint64_t offset, std::uint64_t bytes, FunctionRef<Status()> work);
@@ -55,6 +62,7 @@ class Checkpointer {
   Status write_batch(std::uint64_t& page, std::uint64_t end, JournalPlace& needed);
   Status write_copies();
   void mark_all_again() noexcept;
+  void clear_marks(std::uint64_t offset, std::uint64_t bytes) noexcept;
   void run_until(const std::stop_token& stop);
 
   PageFile& pool_file_;

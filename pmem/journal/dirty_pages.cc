@@ -57,6 +57,12 @@ bool DirtyPages::clear(std::uint64_t page) noexcept {
   return true;
 }
 
+void DirtyPages::clear_all(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const std::uint64_t end = (offset + bytes + kPageBytes - 1) / kPageBytes;
+  for (std::uint64_t page = next(offset / kPageBytes, end); page < end; page = next(page, end))
+    clear(page);
+}
+
 std::uint64_t DirtyPages::next(std::uint64_t page, std::uint64_t end) const noexcept {
   FLUGS_DCHECK(end <= pages_);
   constexpr std::uint64_t kStep = sizeof(std::uint64_t);

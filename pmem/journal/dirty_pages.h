@@ -13,7 +13,7 @@ namespace flugs::pmem {
 /// of the largest pool.
 class DirtyPages {
  public:
-  /// For a pool of up to `bytes` bytes. kOutOfSpace: no address space.
+  /// For a pool of up to `bytes` bytes, at least one. kOutOfSpace: no address space.
   static Result<DirtyPages> reserve(std::uint64_t bytes, const std::string& where);
   DirtyPages(DirtyPages&& other) noexcept;
   DirtyPages& operator=(DirtyPages&&) = delete;
@@ -25,6 +25,8 @@ class DirtyPages {
   /// Takes the mark of a page away; false: it had none. Thread-safety: one thread at a time; others
   /// may mark pages meanwhile.
   bool clear(std::uint64_t page) noexcept;
+  /// The same for the pages of [offset, offset + bytes).
+  void clear_all(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// The first marked page from `page` on, below `end`; or `end`. Reads nothing behind the last
   /// page that was ever marked: the largest pool has many more.
   std::uint64_t next(std::uint64_t page, std::uint64_t end) const noexcept;

@@ -74,9 +74,9 @@ void Journal::seal(std::byte* record, std::uint64_t bytes) noexcept {
   tail_ += bytes;
 }
 
-void Journal::put(RecordKind kind, std::uint64_t bytes) noexcept {
+void Journal::put(RecordKind kind, std::uint64_t bytes, std::uint16_t runs) noexcept {
   const RecordHead head{
-      .checksum = 0, .bytes = static_cast<std::uint32_t>(bytes), .kind = kind, .runs = 0};
+      .checksum = 0, .bytes = static_cast<std::uint32_t>(bytes), .kind = kind, .runs = runs};
   std::byte* const record = ring_.at(tail_);
   std::memcpy(record, &head, sizeof head);
   seal(record, bytes);
@@ -133,6 +133,25 @@ JournalPlace Journal::append(std::span<const LineRun> runs) noexcept {
   }
   if (is_long_to_replay()) want_checkpoint();
   look_again();
+  return tail_;
+}
+
+JournalPlace Journal::revoke(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  FLUGS_CHECK(offset % kPageBytes == 0 && bytes % kPageBytes == 0);
+  constexpr std::uint64_t kBytes =
+      (sizeof(RecordHead) + sizeof(RunHead) + kRecordStep - 1) / kRecordStep * kRecordStep;
+  Lock lock = lock_soon();
+  std::uint64_t line = offset / kLineBytes;
+  for (std::uint64_t left = bytes / kLineBytes; left != 0 && make_room(lock, kBytes);) {
+    const std::uint64_t lines = std::min(left, kRevokedLinesMax);
+    const RunHead run{.line = line, .lines = lines};
+    std::byte* const body = ring_.at(tail_) + sizeof(RecordHead);
+    std::memset(body, 0, kBytes - sizeof(RecordHead));
+    std::memcpy(body, &run, sizeof run);
+    put(RecordKind::kRevoke, kBytes, 1);
+    line += lines;
+    left -= lines;
+  }
   return tail_;
 }
 
@@ -311,6 +330,12 @@ bool Journal::wait_until_checkpoint_wanted(const std::stop_token& stop) {
 void Journal::mark_again(std::uint64_t offset, std::uint64_t bytes) noexcept {
   const Lock lock(mutex_);
   dirty_.mark(offset, bytes);
+}
+
+void Journal::note_direct_write(std::uint64_t bytes) noexcept {
+  const Lock lock(mutex_);
+  counters_.direct_writes += 1;
+  counters_.direct_bytes += bytes;
 }
 
 std::uint64_t Journal::used_bytes() const noexcept {

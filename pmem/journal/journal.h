@@ -33,6 +33,9 @@ class Journal final : public LineJournal {
           const ReplayEnd& end, std::uint64_t replay_ns);
 
   JournalPlace append(std::span<const LineRun> runs) noexcept override;
+  /// Appends that all images so far of these whole pages are older than what the pool's file has,
+  /// or will have. Returns the place behind it. As append otherwise.
+  JournalPlace revoke(std::uint64_t offset, std::uint64_t bytes) noexcept;
   Status wait_durable(JournalPlace place) override { return wait(place, Returns::kSoon); }
   /// The same for a thread that does other work before it waits again.
   Status wait_between_work(JournalPlace place) { return wait(place, Returns::kNo); }
@@ -53,6 +56,8 @@ class Journal final : public LineJournal {
   bool wait_until_checkpoint_wanted(const std::stop_token& stop);
   /// Why the latest checkpoint failed; ok: it did not.
   void note_checkpoint(const Status& status);
+  /// Pages that were revoked are in the pool's file now.
+  void note_direct_write(std::uint64_t bytes) noexcept;
   bool has_failed() const noexcept { return has_failed_.load(std::memory_order_acquire); }
   /// Marks pages as dirty again, whose writing failed.
   void mark_again(std::uint64_t offset, std::uint64_t bytes) noexcept;
@@ -67,7 +72,7 @@ class Journal final : public LineJournal {
   Lock lock_soon() noexcept;
   void append_part(Lock& lock, std::span<const LineRun> part) noexcept;
   bool make_room(Lock& lock, std::uint64_t bytes) noexcept;
-  void put(RecordKind kind, std::uint64_t bytes) noexcept;
+  void put(RecordKind kind, std::uint64_t bytes, std::uint16_t runs = 0) noexcept;
   void seal(std::byte* record, std::uint64_t bytes) noexcept;
   void pad_to(JournalPlace place) noexcept;
   void resume_behind(JournalPlace place) noexcept;

@@ -17,7 +17,7 @@ namespace flugs::pmem {
 // ring. A record does not cross the end of a segment. docs/format.md draws the file.
 
 inline constexpr std::array<char, 8> kJournalMagic = {'f', 'l', 'u', 'g', 's', 'J', 'L', '\n'};
-inline constexpr std::uint32_t kJournalVersion = 1;
+inline constexpr std::uint32_t kJournalVersion = 2;
 inline constexpr std::uint64_t kJournalDataOffset = 2 * kPageBytes;
 
 /// The first page that begins at `place` or behind it.
@@ -55,6 +55,7 @@ enum class RecordKind : std::uint16_t {
   kLines = 1,   ///< runs of lines: a RunHead each, then the images
   kPad = 2,     ///< nothing, up to the next record
   kResume = 3,  ///< a ResumeBody: the first record of an opening
+  kRevoke = 4,  ///< runs of lines, a RunHead each: whole pages that the pool's file has newer
 };
 
 struct RecordHead {
@@ -71,6 +72,8 @@ struct RunHead {
   std::uint64_t line : 44;  ///< offset in the pool / kLineBytes
   std::uint64_t lines : 20;
 };
+/// A run in a record of kind kRevoke has at most so many lines.
+inline constexpr std::uint64_t kRevokedLinesMax = std::uint64_t{1} << 19;
 static_assert(sizeof(RunHead) == 8);
 
 struct ResumeBody {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "pmem/journal/replay.h"
-
 namespace flugs::pmem {
 
 namespace {
@@ -43,12 +41,18 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
   std::unique_ptr<PoolJournal> found(new PoolJournal(*std::move(file), *std::move(dirty)));
   // All pages are dirty, also those that read as the journal has them: the page cache may have what
   // a failed write did not bring to the medium.
-  const Result<ReplayEnd> end =
-      replay(found->file_, target.pool,
-             [&](std::uint64_t offset, std::uint64_t bytes) { found->dirty_.mark(offset, bytes); });
+  const auto mark = [&](std::uint64_t offset, std::uint64_t bytes) {
+    found->dirty_.mark(offset, bytes);
+  };
+  const auto show_again = [&](std::uint64_t offset, std::uint64_t bytes) {
+    found->dirty_.clear_all(offset, bytes);
+    return target.file.show_again(offset, target.pool.subspan(offset, bytes));
+  };
+  const ReplayMemory memory{target.pool, mark, show_again};
+  const Result<ReplayEnd> end = replay(found->file_, memory);
   if (!end.ok()) return end.status();
   ReplayEnd last = *end;
-  if (Status s = found->take_left_records(target, last); !s.ok()) return s;
+  if (Status s = found->take_left_records(memory, last); !s.ok()) return s;
   if (Status s = found->make_room(target, last); !s.ok()) return s;
   if (Status s = found->begin(target, last); !s.ok()) return s;
   return found;
@@ -69,12 +73,11 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
 //             The killed process noted in the ring what is durable before it used the memory
 //             again: else 1 would overwrite durable pages with later ones.
 // Need not:   know how far the last write of the killed process came: 1 writes the same bytes.
-Status PoolJournal::take_left_records(const Target& target, ReplayEnd& end) {
+Status PoolJournal::take_left_records(const ReplayMemory& memory, ReplayEnd& end) {
   const Result<std::optional<RecordRing>> ring = RecordRing::left(file_);
   if (!ring.ok()) return ring.status();
   if (!goes_on(*ring, file_, end)) return {};
-  const auto mark = [&](std::uint64_t offset, std::uint64_t bytes) { dirty_.mark(offset, bytes); };
-  const Result<JournalPlace> left_end = replay_left(**ring, file_, target.pool, mark);
+  const Result<JournalPlace> left_end = replay_left(**ring, file_, memory);
   if (!left_end.ok()) return left_end.status();
   const std::uint64_t segment_bytes = file_.head().segment_bytes;
   for (JournalPlace place = (*ring)->waits_from(); place < *left_end;) {
@@ -131,6 +134,7 @@ Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
   journal_.emplace(file_, *std::move(ring), dirty_, target.pool.data(), end, target.replay_ns);
   checkpointer_.emplace(target.file, file_, *journal_, dirty_, target.pool.data(),
                         (target.pool_bytes_max + kPageBytes - 1) / kPageBytes);
+  direct_writer_.emplace(target.file, *journal_, *checkpointer_, target.pool.data());
   return {};
 }
 
@@ -141,16 +145,15 @@ Status PoolJournal::set_closed(bool is_closed) {
 }
 
 Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, std::uint64_t id,
-                        std::span<std::byte> view) {
+                        const ReplayMemory& view) {
   const Result<JournalFile> file =
       JournalFile::open(journal_path(pool_path), pool_uuid, id, JournalFile::Use::kRead);
   if (!file.ok()) return file.status();
   const Result<std::optional<RecordRing>> ring = RecordRing::left(*file);
   if (!ring.ok()) return ring.status();
-  const auto ignore = [](std::uint64_t, std::uint64_t) {};
-  const Result<ReplayEnd> end = replay(*file, view, ignore);
+  const Result<ReplayEnd> end = replay(*file, view);
   if (!end.ok() || !goes_on(*ring, *file, *end)) return end.status();
-  return replay_left(**ring, *file, view, ignore).status();
+  return replay_left(**ring, *file, view).status();
 }
 
 }  // namespace flugs::pmem

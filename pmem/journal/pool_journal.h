@@ -10,9 +10,11 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/journal/checkpointer.h"
+#include "pmem/journal/direct_writer.h"
 #include "pmem/journal/dirty_pages.h"
 #include "pmem/journal/journal.h"
 #include "pmem/journal/journal_file.h"
+#include "pmem/journal/replay.h"
 
 namespace flugs::pmem {
 
@@ -49,11 +51,12 @@ class PoolJournal {
   std::uint64_t id() const noexcept { return file_.head().journal_id; }
   Journal& journal() noexcept { return *journal_; }
   Checkpointer& checkpointer() noexcept { return *checkpointer_; }
+  DirectWriter& direct_writer() noexcept { return *direct_writer_; }
 
  private:
   PoolJournal(JournalFile file, DirtyPages dirty)
       : file_(std::move(file)), dirty_(std::move(dirty)) {}
-  Status take_left_records(const Target& target, ReplayEnd& end);
+  Status take_left_records(const ReplayMemory& memory, ReplayEnd& end);
   Status make_room(const Target& target, ReplayEnd& end);
   Status begin(const Target& target, const ReplayEnd& end);
 
@@ -61,11 +64,12 @@ class PoolJournal {
   DirtyPages dirty_;
   std::optional<Journal> journal_;
   std::optional<Checkpointer> checkpointer_;
+  std::optional<DirectWriter> direct_writer_;
 };
 
 /// Stores what the journal `id` of the pool at `pool_path` has into a view of the pool's file, for
 /// somebody who only reads. Fails as PoolJournal::recover.
 Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, std::uint64_t id,
-                        std::span<std::byte> view);
+                        const ReplayMemory& view);
 
 }  // namespace flugs::pmem

@@ -53,33 +53,45 @@ Result<std::optional<Resumption>> find_resumption(ReadAhead& reader, const Journ
   return std::optional<Resumption>({place, kBytes, body.epoch});
 }
 
-Status store_lines(std::span<const std::byte> record, std::span<std::byte> pool,
-                   const std::string& where, JournalPlace place,
-                   FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+bool is_revoked_run(RecordKind kind, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return kind == RecordKind::kRevoke && offset % kPageBytes == 0 && bytes % kPageBytes == 0;
+}
+
+/// Does what a record says that begins at `place`.
+Status take_record(std::span<const std::byte> record, const ReplayMemory& memory,
+                   const std::string& where, JournalPlace place) {
   const RecordHead head = head_of(record);
+  const bool has_images = head.kind == RecordKind::kLines;
   std::span<const std::byte> rest = record.subspan(sizeof head);
   for (std::uint32_t i = 0; i < head.runs; ++i) {
     RunHead run{};
     if (rest.size() >= sizeof run) std::memcpy(&run, rest.data(), sizeof run);
     const std::uint64_t offset = run.line * kLineBytes;
     const std::uint64_t bytes = run.lines * kLineBytes;
-    if (rest.size() < sizeof run + bytes || offset > pool.size() || bytes > pool.size() - offset)
+    const std::uint64_t image_bytes = has_images ? bytes : 0;
+    const std::uint64_t pool_bytes = memory.pool.size();
+    if (rest.size() < sizeof run + image_bytes || offset > pool_bytes ||
+        bytes > pool_bytes - offset || (!has_images && !is_revoked_run(head.kind, offset, bytes)))
       return Status(
           StatusCode::kCorrupt,
-          fmt::format("{}: record at {}: {} bytes at offset {} of the pool, which has {}; "
+          fmt::format("{}: record at {}, kind {}: {} bytes at offset {} of the pool, which has {}; "
                       "{} bytes of the record are left",
-                      where, place, bytes, offset, pool.size(), rest.size()));
-    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);
-    stored(offset, bytes);
-    rest = rest.subspan(sizeof run + bytes);
+                      where, place, static_cast<unsigned>(head.kind), bytes, offset, pool_bytes,
+                      rest.size()));
+    if (has_images) {
+      std::memcpy(memory.pool.data() + offset, rest.data() + sizeof run, bytes);
+      memory.stored(offset, bytes);
+    } else if (Status s = memory.revoked(offset, bytes); !s.ok()) {
+      return s;
+    }
+    rest = rest.subspan(sizeof run + image_bytes);
   }
   return {};
 }
 
 }  // namespace
 
-Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
-                         FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+Result<ReplayEnd> replay(const JournalFile& journal, const ReplayMemory& memory) {
   const JournalHead& head = journal.head();
   ReadAhead reader(journal, head.tail);
   ReplayEnd end{.place = head.tail, .epoch = head.tail_epoch};
@@ -93,13 +105,9 @@ Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
       end = {.place = (*next)->place + (*next)->bytes, .epoch = (*next)->epoch};
       continue;
     }
-    const RecordHead record = head_of(*bytes);
-    if (record.kind == RecordKind::kLines) {
-      Status status =
-          store_lines(bytes->first(record.bytes), pool, journal.path(), end.place, stored);
-      if (!status.ok()) return status;
-    }
-    end.place += record.bytes;
+    const std::span<const std::byte> record = bytes->first(head_of(*bytes).bytes);
+    if (Status s = take_record(record, memory, journal.path(), end.place); !s.ok()) return s;
+    end.place += record.size();
   }
   if (end.place < head.needed)
     return Status(StatusCode::kCorrupt,
@@ -109,13 +117,11 @@ Result<ReplayEnd> replay(const JournalFile& journal, std::span<std::byte> pool,
   return end;
 }
 
-Result<JournalPlace> replay_left(
-    const RecordRing& ring, const JournalFile& journal, std::span<std::byte> pool,
-    FunctionRef<void(std::uint64_t offset, std::uint64_t bytes)> stored) {
+Result<JournalPlace> replay_left(const RecordRing& ring, const JournalFile& journal,
+                                 const ReplayMemory& memory) {
   return ring.for_each_record(journal.head(),
-                              [&](JournalPlace place, std::span<const std::byte> record) -> Status {
-                                if (head_of(record).kind != RecordKind::kLines) return {};
-                                return store_lines(record, pool, journal.path(), place, stored);
+                              [&](JournalPlace place, std::span<const std::byte> record) {
+                                return take_record(record, memory, journal.path(), place);
                               });
 }
 

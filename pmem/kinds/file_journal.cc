@@ -20,10 +20,22 @@ NeededJournal journal_needed_by(std::span<const std::byte> file) noexcept {
   return needed_journal(headers);
 }
 
-Status replay_into_view(const std::string& path, const NeededJournal& needed,
+Status replay_into_view(const PoolFile& file, const NeededJournal& needed,
+                        std::span<std::byte> view, DirtyPages& changed) {
+  if (needed.id == 0) return {};
+  const auto mark = [&](std::uint64_t offset, std::uint64_t bytes) { changed.mark(offset, bytes); };
+  const auto show_again = [&](std::uint64_t offset, std::uint64_t bytes) {
+    changed.clear_all(offset, bytes);
+    return file.show_again(offset, view.subspan(offset, bytes));
+  };
+  return pmem::replay_into_view(file.path(), needed.pool_uuid, needed.id, {view, mark, show_again});
+}
+
+Status replay_into_view(const PoolFile& file, const NeededJournal& needed,
                         std::span<std::byte> view) {
   if (needed.id == 0) return {};
-  return pmem::replay_into_view(path, needed.pool_uuid, needed.id, view);
+  Result<DirtyPages> changed = DirtyPages::reserve(view.size(), file.path());
+  return changed.ok() ? replay_into_view(file, needed, view, *changed) : changed.status();
 }
 
 }  // namespace flugs::pmem

@@ -59,6 +59,7 @@ class ObjectPool final : public MappedPool {
   PoolJournal::Target journal_target(const PoolOptions& options) noexcept;
   Status begin_journal(std::uint64_t pool_uuid, const PoolOptions& options);
   Status name_journal();
+  void write_directly() noexcept;
   void end_journal();
   Status do_without_journal();
   Status punch_with_journal(std::uint64_t offset, std::uint64_t bytes);
@@ -72,6 +73,7 @@ class ObjectPool final : public MappedPool {
   std::uint64_t mapped_bytes_ = 0;  // of space_; changes under the growing mutex and a ForkPause
   AtFork at_fork_;
   std::uint64_t root_bytes_ = 0;          // of the object that holds the root
+  std::uint64_t direct_write_bytes_ = 0;  // PoolOptions; of an opening
   std::unique_ptr<PoolJournal> journal_;  // last: its threads use what is above
 };
 

@@ -30,19 +30,27 @@ JournalShape shape_for(std::uint64_t pool_bytes, const PoolOptions& options) noe
 }  // namespace
 
 /// Checks the file and maps it. If the file comes from a disk, with a journal that it needs, the
-/// journal is stored into it.
+/// file gets the pages that the journal changes.
 Result<PoolHeader> ObjectPool::map_existing(std::uint64_t bytes, const PoolOptions& options) {
   const Result<FileView> view = file_.view();
   if (!view.ok()) return view.status();
   const NeededJournal needed = journal_needed_by(view->bytes());
-  Status status = replay_into_view(path(), needed, view->bytes());
+  Result<DirtyPages> changed = DirtyPages::reserve(std::max<std::uint64_t>(bytes, 1), path());
+  if (!changed.ok()) return std::move(changed).status();
+  Status status = replay_into_view(file_, needed, view->bytes(), *changed);
   if (!status.ok()) return status;
   Result<PoolHeader> header = check_before_opening(view->bytes());
   if (!header.ok()) return header;
   status = map(needed.id == 0 ? header->max_bytes : bytes, options.max_bytes, map_flags());
   if (status.ok() && needed.id != 0) {
-    status = replay_into_view(path(), needed, {space_.base(), mapped_bytes_});
-    if (status.ok()) status = file_.sync();
+    const std::uint64_t pages = (mapped_bytes_ + kPageBytes - 1) / kPageBytes;
+    for (std::uint64_t page = changed->next(0, pages); page < pages;
+         page = changed->next(page + 1, pages)) {
+      const std::uint64_t offset = page * kPageBytes;
+      std::memcpy(space_.base() + offset, view->bytes().data() + offset,
+                  std::min(kPageBytes, mapped_bytes_ - offset));
+    }
+    status = file_.sync();
     if (status.ok()) status = unmap_from(header->max_bytes);
   }
   if (!status.ok()) return status;
@@ -94,6 +102,7 @@ PoolJournal::Target ObjectPool::journal_target(const PoolOptions& options) noexc
 /// a new one.
 Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& options) {
   const bool is_found = journal_ != nullptr;
+  direct_write_bytes_ = options.direct_write_bytes;
   if (!is_found) {
     Result<std::unique_ptr<PoolJournal>> made = PoolJournal::create(
         path(), pool_uuid, random_id(), shape_for(mapped_bytes_, options), journal_target(options));
@@ -120,8 +129,12 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& opt
 //             3 before 4: nobody could use a journal that no file names and that is not closed.
 //             4 before anything is promised: until then another pool may begin the journal anew,
 //             if this one is moved away.
+//             3 before any direct write: replay would not know what it has revoked.
 Status ObjectPool::name_journal() {
-  if (root()->headers[0].journal_id == journal_->id()) return {};
+  if (root()->headers[0].journal_id == journal_->id()) {
+    write_directly();
+    return {};
+  }
   {
     Persister persister(medium());
     set_journal_id(*root(), journal_->id(), persister);
@@ -132,8 +145,16 @@ Status ObjectPool::name_journal() {
   if (status.ok()) status = journal_->set_closed(false);
   if (!status.ok()) return status;
   status = journal_->checkpointer().start();
-  if (!status.ok()) static_cast<void>(journal_->set_closed(true));
+  if (status.ok())
+    write_directly();
+  else
+    static_cast<void>(journal_->set_closed(true));
   return status;
+}
+
+void ObjectPool::write_directly() noexcept {
+  if (direct_write_bytes_ != 0)
+    medium().set_page_writer(&journal_->direct_writer(), direct_write_bytes_);
 }
 
 // Protocol journal-end. When the pool is closed, and nobody else uses it.

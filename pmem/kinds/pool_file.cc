@@ -22,6 +22,8 @@ namespace flugs::pmem {
 
 namespace {
 
+/// What is sent to the device at a time: a commit waits for that, a few milliseconds.
+constexpr std::size_t kSentBytes = std::size_t{2} << 20;
 constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
 
 /// A system call would take the text before the zero as the path.
@@ -247,8 +249,12 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 Status PoolFile::write(std::uint64_t offset, std::span<const std::byte> pages) {
+  return write_to(fd(), offset, pages);
+}
+
+Status PoolFile::write_to(int fd, std::uint64_t offset, std::span<const std::byte> pages) const {
   while (!pages.empty()) {
-    const ssize_t written = ::pwrite(fd(), pages.data(), pages.size(), static_cast<off_t>(offset));
+    const ssize_t written = ::pwrite(fd, pages.data(), pages.size(), static_cast<off_t>(offset));
     if (written > 0) {
       offset += static_cast<std::uint64_t>(written);
       pages = pages.subspan(static_cast<std::size_t>(written));
@@ -261,10 +267,14 @@ Status PoolFile::write(std::uint64_t offset, std::span<const std::byte> pages) {
 }
 
 Status PoolFile::send(std::uint64_t offset, std::uint64_t bytes) {
+  return send_from(fd(), offset, bytes);
+}
+
+Status PoolFile::send_from(int fd, std::uint64_t offset, std::uint64_t bytes) const {
   constexpr unsigned kWriteAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-  if (::sync_file_range(fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                        kWriteAndWait) == 0)
+  if (::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes), kWriteAndWait) ==
+      0)
     return {};
   // Any other error may be of an earlier write, and the kernel tells it once.
   return errno == ENOSYS ? Status() : failed("sync_file_range", errno);
@@ -273,6 +283,42 @@ Status PoolFile::send(std::uint64_t offset, std::uint64_t bytes) {
 Status PoolFile::sync_data() {
   if (::fdatasync(fd()) == 0) return {};
   return failed("fdatasync", errno);
+}
+
+Status PoolFile::open_through() {
+  const ForkPause pause;
+  const int other = ::open(fmt::format("/proc/self/fd/{}", fd()).c_str(), O_RDWR | O_CLOEXEC);
+  const int other_fd = other >= 0 ? other : open_by_path();
+  if (other_fd < 0) return failed("cannot open it once more", errno);
+  auto handle = std::make_unique<FileHandle>(other_fd);
+  if (Status s = handle->enter_fork_rule(); !s.ok()) return s;
+  through_ = std::move(handle);
+  return {};
+}
+
+Status PoolFile::write_through(std::uint64_t offset, std::span<const std::byte> pages) {
+  if (through_ == nullptr)
+    if (Status s = open_through(); !s.ok()) return s;
+  const int fd = through_->fd();
+  while (!pages.empty()) {
+    const auto part = pages.first(std::min(pages.size(), kSentBytes));
+    if (Status s = write_to(fd, offset, part); !s.ok()) return s;
+    if (Status s = send_from(fd, offset, part.size()); !s.ok()) return s;
+    offset += part.size();
+    pages = pages.subspan(part.size());
+  }
+  if (::fdatasync(fd) == 0) return {};
+  return failed("fdatasync", errno);
+}
+
+Status PoolFile::show_again(std::uint64_t offset, std::span<std::byte> pages) const {
+  if (::madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0) return {};
+  // The kernel refuses it for memory that mlockall keeps.
+  constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
+  if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE, kFlags, fd(),
+             static_cast<off_t>(offset)) != MAP_FAILED)
+    return {};
+  return failed("cannot map", errno);
 }
 
 Status PoolFile::sync() const {

@@ -66,6 +66,10 @@ class PoolFile final : public PageFile {
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
   Status send(std::uint64_t offset, std::uint64_t bytes) override;
   Status sync_data() override;
+  /// Through another opening of the file: the kernel tells each of them of every failure.
+  Status write_through(std::uint64_t offset, std::span<const std::byte> pages) override;
+  /// For a private mapping. kIoError.
+  Status show_again(std::uint64_t offset, std::span<std::byte> pages) const override;
   /// Gives a created file its path, and makes it durable that the path leads here, which sync()
   /// alone need not do. kAlreadyExists when another process was faster.
   Status publish();
@@ -83,12 +87,16 @@ class PoolFile final : public PageFile {
   /// it.
   int open_by_path() const noexcept;
   enum class Lock : std::uint8_t { kNone, kRead, kWrite };
+  Status write_to(int fd, std::uint64_t offset, std::span<const std::byte> pages) const;
+  Status send_from(int fd, std::uint64_t offset, std::uint64_t bytes) const;
+  Status open_through();
   static Result<PoolFile> open_regular(const std::string& path, Lock lock);
   Status lock(short kind) const;
   Status failed(const char* what, int error) const;
 
   std::string path_;
   std::unique_ptr<FileHandle> handle_;
+  std::unique_ptr<FileHandle> through_;  // for write_through; null: not used yet
   bool is_at_path_ = true;
   bool was_without_path_ = false;
 };

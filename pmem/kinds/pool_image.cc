@@ -85,7 +85,7 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
   Result<FileView> view = file->view();
   if (!view.ok()) return view.status();
   const std::span<std::byte> bytes = view->bytes();
-  if (Status s = replay_into_view(path, journal_needed_by(bytes), bytes); !s.ok()) return s;
+  if (Status s = replay_into_view(*file, journal_needed_by(bytes), bytes); !s.ok()) return s;
   const Status head = check_object_head(bytes, path);
   const std::uint64_t root = find_root(bytes);
   if (root == 0)

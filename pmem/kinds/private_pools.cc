@@ -80,7 +80,7 @@ Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
 Status ReadOnlyPool::take_file(const PoolOptions& options) {
   const std::span<std::byte> bytes = view_.bytes();
   Status status = check_object_head(bytes, path());
-  if (status.ok()) status = replay_into_view(path(), journal_needed_by(bytes), bytes);
+  if (status.ok()) status = replay_into_view(file_, journal_needed_by(bytes), bytes);
   if (!status.ok()) return status;
   std::uint64_t root = 0;
   std::uint64_t capacity = 0;

@@ -28,6 +28,8 @@ struct JournalCounters {
   std::uint64_t record_bytes = 0;  ///< without pads
   std::uint64_t writes = 0;        ///< of the device, each waited for
   std::uint64_t written_bytes = 0;
+  std::uint64_t direct_writes = 0;  ///< of pieces of the pool, past the journal
+  std::uint64_t direct_bytes = 0;
   std::uint64_t soon = 0;  ///< calls of want_durable
   std::uint64_t late = 0;  ///< of these, found durable later than wanted, or not at all
 };

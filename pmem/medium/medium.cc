@@ -28,6 +28,12 @@ void Medium::grow(std::size_t bytes) noexcept {
   bytes_.store(bytes, std::memory_order_release);
 }
 
+void Medium::set_page_writer(PageWriter* writer, std::uint64_t bytes_min) noexcept {
+  FLUGS_CHECK(writer == nullptr || bytes_min >= kDirectBytesMin);
+  page_writer_ = writer;
+  page_writer_min_ = bytes_min;
+}
+
 void Medium::set_journal(LineJournal* journal) noexcept {
   FLUGS_CHECK(facts().flush == FlushMethod::kJournal);
   journal_ = journal;

@@ -10,6 +10,7 @@
 #include "flugs/status.h"
 #include "pmem/medium/line_journal.h"
 #include "pmem/medium/medium_kind.h"
+#include "pmem/medium/page_writer.h"
 #include "pmem/medium/persist.h"
 #include "pmem/medium/scm_reads.h"
 
@@ -77,6 +78,9 @@ class Medium {
   /// Fences append to `journal` from now on, for FlushMethod::kJournal. Without a journal they make
   /// nothing durable. nullptr: no longer. Call it only while no thread flushes.
   void set_journal(LineJournal* journal) noexcept;
+  /// Persister::flush_unshared goes through `writer` from now on, for `bytes_min` or more, which is
+  /// at least kDirectBytesMin. nullptr: no longer. Call it only while no thread flushes.
+  void set_page_writer(PageWriter* writer, std::uint64_t bytes_min) noexcept;
   /// Returns when all fences that have returned, of any Persister, are durable. Thread-safety: any
   /// thread. Fails as LineJournal::wait_durable.
   Status wait_durable() { return journal_ == nullptr ? Status() : journal_->wait_all_durable(); }
@@ -109,6 +113,8 @@ class Medium {
   std::atomic<std::uint64_t> bytes_;  // release in grow(), partner bytes()
   PersistObserver* observer_ = nullptr;
   LineJournal* journal_ = nullptr;
+  PageWriter* page_writer_ = nullptr;
+  std::uint64_t page_writer_min_ = 0;
 
   mutable std::mutex persisters_mutex_;  // protects the two below; held alone
   std::vector<const Persister*> persisters_;

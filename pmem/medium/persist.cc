@@ -15,6 +15,7 @@ namespace flugs::pmem {
 
 namespace {
 
+static_assert(kDirectBytesMin == kPageBytes);
 /// 256 KB: a larger flush is appended in parts.
 constexpr std::uint64_t kNotedLinesMax = 4096;
 
@@ -98,6 +99,31 @@ void Persister::flush_indirect(const void* address, std::size_t bytes, Label lab
       break;
   }
   if (medium_.observer_ != nullptr) medium_.observer_->on_flush_by(*this, address, bytes, label);
+}
+
+void Persister::zero_unshared(void* address, std::size_t bytes, Label label) noexcept {
+  if (medium_.page_writer_ == nullptr)
+    zero(address, bytes, label);
+  else if (bytes != 0)
+    std::memset(address, 0, bytes);
+}
+
+/// What is not whole pages, at both ends, is flushed as anything else.
+void Persister::flush_pages(std::byte* address, std::size_t bytes, Label label) noexcept {
+  std::byte* const end = address + bytes;
+  const auto offset = static_cast<std::uint64_t>(address - medium_.base());
+  std::byte* const first = address + (kPageBytes - offset % kPageBytes) % kPageBytes;
+  std::byte* const last = end - (offset + bytes) % kPageBytes;
+  const bool is_written = medium_.page_writer_ != nullptr && bytes >= medium_.page_writer_min_ &&
+                          first < last && medium_.page_writer_->write({first, last});
+  if (!is_written) return flush(address, bytes, label);
+  const auto written = static_cast<std::size_t>(last - first);
+  unfenced_lines_ += written / kLineBytes;
+  add(counters_.lines_flushed, written / kLineBytes);
+  add(counters_.bytes_written, written);
+  if (medium_.observer_ != nullptr) medium_.observer_->on_flush_by(*this, first, written, label);
+  flush(address, static_cast<std::size_t>(first - address), label);
+  flush(last, static_cast<std::size_t>(end - last), label);
 }
 
 void Persister::fence_indirect(Label label) noexcept {

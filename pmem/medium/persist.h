@@ -89,6 +89,17 @@ class Persister {
     }
   }
 
+  /// As flush, for bytes that only their owner can reach: neither another thread nor a pointer in
+  /// the pool does. On a medium with a journal many such bytes go to the pool's file at once, and
+  /// are durable when it returns; it waits for the device then.
+  void flush_unshared(void* address, std::size_t bytes, Label label) noexcept {
+    if (__builtin_expect(route_.is_direct, 1)) {
+      flush(address, bytes, label);
+    } else {
+      flush_pages(static_cast<std::byte*>(address), bytes, label);
+    }
+  }
+
   /// Orders everything flushed through this object before it. A fence with nothing flushed before
   /// it costs nothing and is not counted.
   void fence(Label label) noexcept {
@@ -121,6 +132,9 @@ class Persister {
 
   /// Stores zeros and flushes them.
   void zero(void* address, std::size_t bytes, Label label) noexcept;
+  /// Stores zeros for somebody who calls flush_unshared for all that he needs of them. Flushes them
+  /// if that costs nothing more.
+  void zero_unshared(void* address, std::size_t bytes, Label label) noexcept;
 
   bool has_unfenced_flushes() const noexcept { return unfenced_lines_ != 0; }
 
@@ -162,6 +176,7 @@ class Persister {
 
   void flush_indirect(const void* address, std::size_t bytes, Label label) noexcept;
   void fence_indirect(Label label) noexcept;
+  void flush_pages(std::byte* address, std::size_t bytes, Label label) noexcept;
   void note_lines(const void* address, std::size_t bytes) noexcept;
   void append_noted_lines() noexcept;
   Status wait_for_journal();

@@ -46,6 +46,9 @@ struct PoolOptions {
   std::uint64_t journal_bytes = 0;
   /// On a disk, a checkpoint begins when the replay after a crash would take so many nanoseconds.
   std::uint64_t replay_ns = 20'000'000;
+  /// On a disk: pieces from this size on, which only their writer can reach, are written past the
+  /// journal (Persister::flush_unshared); kDirectBytesMin or more; 0: none.
+  std::uint64_t direct_write_bytes = std::uint64_t{64} << 10;
   /// On a disk: whether what the journal has not written yet outlives the process, in a file on
   /// /dev/shm.
   bool has_crash_ring = false;

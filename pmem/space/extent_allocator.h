@@ -25,6 +25,12 @@ enum class Purpose : std::uint8_t {
   kReclaim,  ///< deleting, dropping, merging a single chunk: may use the reserve
 };
 
+/// What an allocation does to space that was used before.
+enum class Zeros : std::uint8_t {
+  kFlushed,
+  kUnshared,  ///< Persister::zero_unshared
+};
+
 /// Space that extents for new data leave free.
 struct Reserve {
   std::uint64_t bytes = 0;  ///< in all; what is beyond `piece` is for deletions alone
@@ -71,14 +77,16 @@ class ExtentAllocator {
  public:
   virtual ~ExtentAllocator() = default;
 
-  /// A new extent of at least `bytes` bytes that reads zero. The zeros are durable at the latest
-  /// with the next fence of `persister` (zeros that had to be written were flushed through it). The
+  /// A new extent of at least `bytes` bytes that reads zero. Zeros::kFlushed: they are durable at
+  /// the latest with the next fence of `persister`, through which those that had to be written were
+  /// flushed. Zeros::kUnshared: the caller flushes all that it needs, with flush_unshared. The
   /// caller owns the extent in DRAM until it publishes a persistent pointer to it. Fails with
   /// kOutOfSpace, whose message gives wanted, free and largest size; then nothing changes.
   virtual Result<Extent> allocate(std::uint64_t bytes, Persister& persister,
-                                  Purpose purpose = Purpose::kNewData) = 0;
-  /// The same, as far to the front as there is space, for Purpose::kReclaim. Also fails with
-  /// kOutOfSpace if the extent would not lie before `end`.
+                                  Purpose purpose = Purpose::kNewData,
+                                  Zeros zeros = Zeros::kFlushed) = 0;
+  /// The same, as far to the front as there is space, for Purpose::kReclaim and Zeros::kUnshared.
+  /// Also fails with kOutOfSpace if the extent would not lie before `end`.
   virtual Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
                                         Persister& persister) = 0;
   /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.

@@ -81,7 +81,7 @@ SegmentAllocator::Arena* SegmentAllocator::arena_of(Extent extent) noexcept {
 }
 
 Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persister,
-                                          Purpose purpose) {
+                                          Purpose purpose, Zeros zeros) {
   if (bytes == 0)
     return Status(StatusCode::kInvalidArgument,
                   "the size of an extent is 0 bytes, must be 1 or more");
@@ -109,7 +109,11 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       if (free_.free_bytes() < grow_ahead_bytes_) space_wanted_.notify_one();
     }
     if (extent) {
-      persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
+      std::byte* const begin = medium_.base() + extent->offset;
+      if (zeros == Zeros::kFlushed)
+        persister.zero(begin, dirty_bytes, "extent-zero/1");
+      else
+        persister.zero_unshared(begin, dirty_bytes, "extent-zero/1");
       return *extent;
     }
     if (is_reserved) {
@@ -210,7 +214,7 @@ Result<Extent> SegmentAllocator::allocate_below(std::uint64_t bytes, std::uint64
   if (!extent)
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{} bytes before offset {} wanted, and not free", bytes, end));
-  persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
+  persister.zero_unshared(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
   return *extent;
 }
 

@@ -36,7 +36,8 @@ class SegmentAllocator final : public ExtentAllocator {
                    const SpaceShape& shape, Origin origin);
   ~SegmentAllocator() override;
 
-  Result<Extent> allocate(std::uint64_t bytes, Persister& persister, Purpose purpose) override;
+  Result<Extent> allocate(std::uint64_t bytes, Persister& persister, Purpose purpose,
+                          Zeros zeros) override;
   Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
                                 Persister& persister) override;
   void keep_reserve(Reserve reserve) override;

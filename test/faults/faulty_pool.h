@@ -55,9 +55,9 @@ class FaultyPool final : public pmem::Pool {
     Allocator(pmem::ExtentAllocator& allocator, AllocationFaults& faults)
         : allocator_(allocator), faults_(faults) {}
     Result<pmem::Extent> allocate(std::uint64_t bytes, pmem::Persister& persister,
-                                  pmem::Purpose purpose) override {
+                                  pmem::Purpose purpose, pmem::Zeros zeros) override {
       if (faults_.next_fails()) return Status(StatusCode::kOutOfSpace, "as the test wants it");
-      return allocator_.allocate(bytes, persister, purpose);
+      return allocator_.allocate(bytes, persister, purpose, zeros);
     }
     Result<pmem::Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
                                         pmem::Persister& persister) override {

@@ -206,7 +206,15 @@ std::string CrashStates::recover(Life& life, Chosen chosen) {
   life.pool_file().put_image(chosen, pool);
   if (const std::uint64_t id = journal_id_of(pool); id != 0) {
     life.journal_file().exchange(of_journal);
-    const Status status = pmem::replay_into_view(life.path().string(), kPoolUuid, id, pool);
+    const auto ignore = [](std::uint64_t, std::uint64_t) {};
+    const auto show_again = [&](std::uint64_t offset, std::uint64_t bytes) {
+      Bytes file(kPoolBytes);
+      life.pool_file().put_image(chosen, file);
+      std::copy_n(file.data() + offset, bytes, pool.data() + offset);
+      return Status();
+    };
+    const Status status =
+        pmem::replay_into_view(life.path().string(), kPoolUuid, id, {pool, ignore, show_again});
     life.journal_file().exchange(of_journal);
     if (!status.ok()) return status.to_string();
   }

@@ -148,6 +148,23 @@ Status Life::sync_data() {
   return {};
 }
 
+Status Life::write_through(std::uint64_t offset, std::span<const std::byte> pages) {
+  if (Status s = write(offset, pages); !s.ok()) return s;
+  if (fails()) {
+    pool_file_.fail(offset, pages.size(), random_);
+    return refused("fdatasync");
+  }
+  pool_file_.sync(offset, pages.size());
+  cuts_.cut(*this, "pages are written directly");
+  return {};
+}
+
+Status Life::show_again(std::uint64_t offset, std::span<std::byte> pages) const {
+  const Bytes file = pool_file_.cached();
+  std::memcpy(pages.data(), file.data() + offset, pages.size());
+  return {};
+}
+
 void Life::meanwhile() { others(); }
 
 void Life::read_journal(std::uint64_t offset, std::span<std::byte> bytes) {

@@ -77,6 +77,8 @@ class Life final : public pmem::PageFile, public JournalDisk {
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
   Status send(std::uint64_t offset, std::uint64_t bytes) override;
   Status sync_data() override;
+  Status write_through(std::uint64_t offset, std::span<const std::byte> pages) override;
+  Status show_again(std::uint64_t offset, std::span<std::byte> pages) const override;
   void read_journal(std::uint64_t offset, std::span<std::byte> bytes) override;
   int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) override;
   void meanwhile() override;
@@ -91,7 +93,9 @@ class Life final : public pmem::PageFile, public JournalDisk {
   void fence_some();
   void fence_many();
   void fence_to_page_end();
-  void fence(std::vector<std::uint32_t> lines);
+  bool fence(std::vector<std::uint32_t> lines);
+  void write_directly();
+  bool fence_outside(const std::vector<std::uint32_t>& lines);
   bool has_room(std::uint64_t bytes, std::uint64_t runs);
   void wait();
   void checkpoint();
@@ -113,6 +117,7 @@ class Life final : public pmem::PageFile, public JournalDisk {
   std::vector<std::uint32_t> hot_lines_;
   std::vector<std::uint32_t> unflushed_;
   std::vector<std::uint32_t> appending_;   // by an append that others may interrupt
+  std::vector<std::uint32_t> unshared_;    // ascending; only a direct write uses them
   std::uint64_t calls_until_failure_ = 0;  // of devices; 0: none fails
   std::uint64_t reserved_ = 0;             // of the ring, by an append that others interrupt
   bool is_lazy_ = false;                   // waits seldom: batches are large

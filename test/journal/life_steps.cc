@@ -1,5 +1,6 @@
 // The steps that a Life draws.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "pmem/journal/record_images.h"
@@ -17,12 +18,15 @@ constexpr std::uint64_t kSegmentBytes = kRingBytes / 4;
 constexpr std::uint64_t kMemoryRingBytes = 2 * kSegmentBytes;
 constexpr std::uint64_t kLinesOfRecord = kSegmentBytes / 4 / pmem::kLineBytes;
 constexpr std::uint64_t kCallsOfCheckpoint = 12;
+constexpr std::uint64_t kDirectPagesMax = 3;
 
 }  // namespace
 
 void Life::step() {
   const std::uint64_t choice = random_.below(100);
-  if (choice < 33) {
+  if (choice < 4) {
+    write_directly();
+  } else if (choice < 33) {
     store_some();
   } else if (choice < 69) {
     fence_some();
@@ -60,8 +64,12 @@ void Life::others(std::uint64_t steps_max) {
 
 std::uint32_t Life::drawn_line() {
   const std::vector<std::uint32_t>& near = appending_.empty() ? hot_lines_ : appending_;
-  if (random_.chance(kHotPercent)) return near[random_.below(near.size())];
-  return static_cast<std::uint32_t>(1 + random_.below(kPoolLines - 1));
+  for (;;) {
+    const auto line = random_.chance(kHotPercent)
+                          ? near[random_.below(near.size())]
+                          : static_cast<std::uint32_t>(1 + random_.below(kPoolLines - 1));
+    if (!std::binary_search(unshared_.begin(), unshared_.end(), line)) return line;
+  }
 }
 
 void Life::store_into(std::uint32_t line) {
@@ -122,10 +130,11 @@ void Life::fence_to_page_end() {
   }
 }
 
-void Life::fence(std::vector<std::uint32_t> lines) {
+/// False: there was no room for it, and the lines are still to be flushed.
+bool Life::fence(std::vector<std::uint32_t> lines) {
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  if (lines.empty()) return;
+  if (lines.empty()) return true;
   std::vector<pmem::LineRun> runs;
   for (const std::uint32_t line : lines) {
     const std::byte* const begin = memory().data() + line * pmem::kLineBytes;
@@ -138,7 +147,7 @@ void Life::fence(std::vector<std::uint32_t> lines) {
     if (!is_others_turn_) checkpoint();
     if (!is_well() || !has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
       unflushed_.insert(unflushed_.end(), lines.begin(), lines.end());
-      return;
+      return false;
     }
   }
   const std::vector<LineModel::Captured> captured = model_.capture(lines);
@@ -150,6 +159,48 @@ void Life::fence(std::vector<std::uint32_t> lines) {
   reserved_ = reserved;
   std::swap(appending_, lines);
   if (is_well()) model_.fence(captured, place);
+  return true;
+}
+
+/// A fence with a store into another line than these.
+bool Life::fence_outside(const std::vector<std::uint32_t>& lines) {
+  unshared_ = lines;
+  const std::uint32_t line = drawn_line();
+  unshared_.clear();
+  store_into(line);
+  unflushed_.pop_back();
+  return fence({line}) && is_well();
+}
+
+/// Some pages become free with a fence, and get new content in one piece. A later fence is what
+/// leads to it.
+void Life::write_directly() {
+  const std::uint64_t pages = 1 + random_.below(kDirectPagesMax);
+  const std::uint64_t first = 1 + random_.below(kPoolPages - pages);
+  constexpr std::uint64_t kLinesOfPage = pmem::kPageBytes / pmem::kLineBytes;
+  std::vector<std::uint32_t> lines(pages * kLinesOfPage);
+  std::iota(lines.begin(), lines.end(), static_cast<std::uint32_t>(first * kLinesOfPage));
+  if (!fence_outside(lines)) return;
+  model_.free(lines);
+  // The model takes a fence for durable when it sees a later store.
+  if (!fence_outside(lines) || !has_room(pmem::kPageBytes, 1)) return;
+  const auto is_here = [&](std::uint32_t line) { return line >= lines[0] && line <= lines.back(); };
+  std::erase_if(unflushed_, is_here);
+  unshared_ = lines;
+  for (const std::uint32_t line : lines) store_into(line);
+  std::erase_if(unflushed_, is_here);
+  const std::vector<LineModel::Captured> captured = model_.capture(lines);
+  const std::span<std::byte> content =
+      memory().subspan(first * pmem::kPageBytes, pages * pmem::kPageBytes);
+  if (random_.chance(20)) calls_until_failure_ = 1 + random_.below(3);
+  const bool is_written = journal_->direct_writer().write(content);
+  calls_until_failure_ = 0;
+  unshared_.clear();
+  if (!is_well()) return;
+  if (is_written)
+    model_.fence(captured, journal().end());
+  else
+    fence(std::move(lines));
 }
 
 /// Whether nobody needs to be waited for by an append of these bytes, in so many records.

@@ -51,6 +51,12 @@ void LineModel::fence(std::span<const Captured> captured, pmem::JournalPlace pla
     }
 }
 
+void LineModel::free(std::span<const std::uint32_t> lines) {
+  for (const std::uint32_t line : lines)
+    for (std::vector<Capture>& captures : touched(line).captures)
+      captures.push_back({fences_.size(), 0});
+}
+
 void LineModel::promise(pmem::JournalPlace place) {
   while (promised_ < fences_.size() && fences_[promised_] <= place) ++promised_;
 }
@@ -70,7 +76,7 @@ std::string LineModel::durable_fences(const std::uint64_t* pool, std::uint64_t& 
   for (const Line& line : touched_)
     for (std::uint64_t word = 0; word < kWordsOfLine; ++word) {
       const std::uint64_t shown = pool[line.line * kWordsOfLine + word];
-      if (shown == begin_of(line.line, word)) continue;
+      if (shown == begin_of(line.line, word) || shown < first_store_) continue;
       const bool is_store = shown >= first_store_ && shown < next_store();
       const Store* const store = is_store ? &stores_[shown - first_store_] : nullptr;
       if (store == nullptr || store->line != line.line || (store->words >> word & 1) == 0)
@@ -100,6 +106,10 @@ std::string LineModel::judge(std::span<const std::byte> pool) const {
       auto newest = captures.rbegin();
       while (newest != captures.rend() && newest->fence > fences) ++newest;
       const std::uint64_t shown = words[line.line * kWordsOfLine + word];
+      const bool is_free = newest != captures.rend() && newest->store == 0;
+      if (shown < first_store_ && shown != begin_of(line.line, word) && !is_free)
+        return fmt::format("line {}, word {} shows {}, which was not stored there", line.line, word,
+                           shown);
       if (newest == captures.rend() || shown >= newest->store) continue;
       return fmt::format("line {}, word {} shows {}, but fence {} captured {}, and fence {} {}",
                          line.line, word, shown, newest->fence, newest->store, fences,

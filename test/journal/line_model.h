@@ -59,6 +59,9 @@ class LineModel {
   std::vector<Captured> capture(std::span<const std::uint32_t> lines) const;
   /// The fence has ended, at this place of the journal.
   void fence(std::span<const Captured> captured, pmem::JournalPlace place);
+  /// With the latest fence these lines have become free space: from then on nobody asks for what
+  /// they had.
+  void free(std::span<const std::uint32_t> lines);
   /// Every fence that ended before `place` is promised.
   void promise(pmem::JournalPlace place);
   std::uint64_t promised() const noexcept { return promised_; }

@@ -57,6 +57,11 @@ SYNC_OF_RUN = "  if (status.ok()) status = pool_file_.sync_data();\n  if (status
 HEAD_OF_RUN = "  if (status.ok()) status = journal_file_.write_head(head);\n"
 WRITE_BATCH = "  const Status status = file_.write(begin, {ring_.at(begin), end - begin});\n"
 
+REVOKE = "  const JournalPlace place = journal_.revoke(offset, pages.size());\n"
+WAIT_OF_REVOKE = ("  if (!journal_.wait_between_work(place).ok() || journal_.has_failed()) "
+                  "return false;\n")
+WRITE_THROUGH = "  if (!pool_file_.write_through(offset, pages).ok()) return false;\n"
+
 MUTATIONS = (
     # Protocol journal, step 3.
     Mutation("no_mark", "journal.cc", "journal 3: a page is not marked", (MARK, "")),
@@ -147,6 +152,28 @@ MUTATIONS = (
              ("copy.sequence > best->sequence", "copy.sequence < best->sequence")),
     Mutation("head_without_checksum", "journal_format.cc", "the head: a torn copy",
              (" || copy.checksum != checksum_of(copy)", "")),
+    # Direct writes.
+    Mutation("no_revoke", "direct_writer.cc", "direct 1",
+             (REVOKE, "  const JournalPlace place = journal_.end();\n")),
+    Mutation("revoke_not_waited_for", "direct_writer.cc", "direct 1 before 3",
+             (WAIT_OF_REVOKE, "  if (place == 1) return false;\n")),
+    Mutation("revoke_behind_write", "direct_writer.cc", "direct 1 before 3",
+             (REVOKE, "  const JournalPlace place = journal_.end();\n"),
+             (WRITE_THROUGH, WRITE_THROUGH +
+              "  if (!journal_.wait_between_work(journal_.revoke(offset, pages.size())).ok()) "
+              "return false;\n"),
+             harmless="the record that made the pages free is durable, so nobody asks for them, "
+             "and their images are revoked before the pointer to them is stored"),
+    Mutation("copies_shown_before_write", "direct_writer.cc", "direct 3 before 4",
+             (WRITE_THROUGH, "  static_cast<void>(pool_file_.show_again(offset, pages));\n" +
+              WRITE_THROUGH)),
+    Mutation("revoke_not_replayed", "replay.cc", "direct 1: replay",
+             ("    } else if (Status s = memory.revoked(offset, bytes); !s.ok()) {\n",
+              "    } else if (Status s = memory.revoked(offset, 0); !s.ok()) {\n")),
+    Mutation("revoked_page_dirty", "pool_journal.cc", "direct 1: replay, the page's mark",
+             ("    found->dirty_.clear_all(offset, bytes);\n", ""),
+             harmless="the page reads as the pool's file does, and a checkpoint writes it once "
+             "more"),
     # Replay.
     Mutation("past_torn_record", "replay.cc", "journal 4: replay ends at the first torn record",
              ("      if (!next->has_value()) break;\n", """      if (!next->has_value()) {
@@ -161,11 +188,12 @@ MUTATIONS = (
              ("found->dirty_.mark(offset, bytes);",
               "if (offset == ~bytes) found->dirty_.mark(offset, bytes);")),
     Mutation("mark_if_different", "replay.cc", "replay: pages that read as they should",
-             ("    stored(offset, bytes);\n", ""),
-             ("    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);\n",
-                """    if (std::memcmp(pool.data() + offset, rest.data() + sizeof run, bytes) != 0)
-      stored(offset, bytes);
-    std::memcpy(pool.data() + offset, rest.data() + sizeof run, bytes);
+             ("      memory.stored(offset, bytes);\n", ""),
+             ("      std::memcpy(memory.pool.data() + offset, rest.data() + sizeof run, "
+              "bytes);\n",
+                """      std::byte* const to = memory.pool.data() + offset;
+      if (std::memcmp(to, rest.data() + sizeof run, bytes) != 0) memory.stored(offset, bytes);
+      std::memcpy(to, rest.data() + sizeof run, bytes);
 """)),
     Mutation("any_resumption", "replay.cc", "journal-resume 2: where the former records ended",
              ("body.continues == end.place && ", ""),

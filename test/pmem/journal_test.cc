@@ -82,6 +82,16 @@ class FileWithPower final : public PageFile {
     durable = cached;
     return {};
   }
+  Status write_through(std::uint64_t offset, std::span<const std::byte> pages) override {
+    if (Status s = write(offset, pages); !s.ok()) return s;
+    if (!has_power()) return Status(StatusCode::kIoError, "no power");
+    std::memcpy(durable.data() + offset, pages.data(), pages.size());
+    return {};
+  }
+  Status show_again(std::uint64_t offset, std::span<std::byte> pages) const override {
+    std::memcpy(pages.data(), cached.data() + offset, pages.size());
+    return {};
+  }
 
  private:
   bool has_power() { return calls_left != 0 && calls_left-- != 0; }
@@ -122,6 +132,7 @@ class LinePool {
   Journal& journal() { return journal_->journal(); }
   void remove_ring() { journal_->remove_ring(); }
   Checkpointer& checkpointer() { return journal_->checkpointer(); }
+  DirectWriter& direct_writer() { return journal_->direct_writer(); }
   FileWithPower& file() { return file_; }
   Bytes journal_bytes() const { return read_file(path_.journal()); }
   const test::TemporaryPath& path() const { return path_; }
@@ -148,6 +159,17 @@ class LinePool {
   FileWithPower file_;
   std::unique_ptr<PoolJournal> journal_;
 };
+
+/// Stores the journal of `pool` into `view`, which is as the pool's file is.
+Status replay_into(Bytes& view, const LinePool& pool) {
+  const Bytes file = view;
+  const auto ignore = [](std::uint64_t, std::uint64_t) {};
+  const auto show_again = [&](std::uint64_t offset, std::uint64_t bytes) {
+    std::memcpy(view.data() + offset, file.data() + offset, bytes);
+    return Status();
+  };
+  return replay_into_view(pool.path().string(), kUuid, kId, {view, ignore, show_again});
+}
 
 /// What each step stored, to judge what a power cut has left: version n is step n.
 class LineSteps {
@@ -272,7 +294,7 @@ TEST_CASE("with a crash ring a killed process loses nothing that was appended", 
       const Bytes file = pool.file().cached;
       if (random.below(3) == 0) {
         Bytes view = file;
-        REQUIRE(replay_into_view(pool.path().string(), kUuid, kId, view).ok());
+        REQUIRE(replay_into(view, pool).ok());
         REQUIRE(std::memcmp(view.data(), pool.memory().data(), view.size()) == 0);
       }
       pool.restart(file);
@@ -391,9 +413,67 @@ TEST_CASE("damage where the pool's file needs the journal is refused", "[pmem][j
   std::memcpy(bytes.data() + head.sequence % 2 * kPageBytes, &head, sizeof head);
   write_file(pool.path().journal(), bytes);
   Bytes memory(kPoolBytes);
-  const Status status = replay_into_view(pool.path().string(), kUuid, kId, memory);
+  const Status status = replay_into(memory, pool);
   CHECK(status.code() == StatusCode::kCorrupt);
   CHECK(status.message().find("damaged") != std::string_view::npos);
+}
+
+TEST_CASE("pages that were written directly keep their content behind older images",
+          "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  constexpr std::uint64_t kPage = 3;
+  constexpr std::uint64_t kLine = kPage * kPageBytes / kLineBytes;
+  pool.store(kLine, 2, 1);
+  REQUIRE(pool.journal().wait_all_durable().ok());
+  const std::span<std::byte> content = pool.memory().subspan(kPage * kPageBytes, 2 * kPageBytes);
+  std::fill(content.begin(), content.end(), std::byte{7});
+  const std::uint64_t seven = *pool.words(kLine);
+
+  SECTION("after a power cut") {
+    REQUIRE(pool.direct_writer().write(content));
+    const JournalCounters counters = pool.journal().counters();
+    CHECK(counters.record_bytes < kPageBytes);  // the content is not in the journal
+    pool.restart(pool.file().durable, pool.journal_bytes());
+    CHECK(std::all_of(content.begin(), content.end(), [](auto b) { return b == std::byte{7}; }));
+    SECTION("and another one, behind a checkpoint") {
+      REQUIRE(pool.checkpointer().run().ok());
+      pool.restart(pool.file().durable, pool.journal_bytes());
+      CHECK(*pool.words(kLine) == seven);
+    }
+  }
+  SECTION("and images that come later are stored over it") {
+    REQUIRE(pool.direct_writer().write(content));
+    pool.store(kLine + 1, 1, 2);
+    REQUIRE(pool.journal().wait_all_durable().ok());
+    pool.restart(pool.file().durable, pool.journal_bytes());
+    CHECK(*pool.words(kLine) == seven);
+    CHECK(*pool.words(kLine + 1) == 2);
+  }
+  SECTION("in a view of somebody who only reads") {
+    REQUIRE(pool.direct_writer().write(content));
+    Bytes view = pool.file().durable;
+    REQUIRE(replay_into(view, pool).ok());
+    CHECK(std::memcmp(view.data() + kPage * kPageBytes, content.data(), content.size()) == 0);
+  }
+  SECTION("and a write that fails is no write") {
+    pool.file().calls_left = 1;  // the write, but not its sync
+    REQUIRE_FALSE(pool.direct_writer().write(content));
+    pool.file().calls_left = ~std::uint64_t{0};
+    const LineRun run{content.data(), content.size() / kLineBytes};
+    REQUIRE(pool.journal().wait_durable(pool.journal().append({&run, 1})).ok());
+    pool.restart(pool.file().durable, pool.journal_bytes());
+    CHECK(*pool.words(kLine) == seven);
+  }
+}
+
+TEST_CASE("pages outside of the pool are not revoked", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  const JournalPlace place = pool.journal().revoke(kPoolBytes, kPageBytes);
+  REQUIRE(pool.journal().wait_durable(place).ok());
+  Bytes memory(kPoolBytes);
+  const Status status = replay_into(memory, pool);
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("kind 4") != std::string_view::npos);
 }
 
 }  // namespace flugs::pmem

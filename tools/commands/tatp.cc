@@ -112,6 +112,14 @@ const std::string& guarantee_of(const TatpOptions& options, const bench::TatpRun
                                                             : run.after.guarantee_soon;
 }
 
+bench::Json journal_json(const bench::TatpRunResult& run) {
+  return {{"writes", run.per_write(&Statistics::journal_writes)},
+          {"record_bytes", run.per_write(&Statistics::journal_record_bytes)},
+          {"written_bytes", run.per_write(&Statistics::journal_written_bytes)},
+          {"direct_writes", run.per_write(&Statistics::direct_writes)},
+          {"direct_written_bytes", run.per_write(&Statistics::direct_written_bytes)}};
+}
+
 bench::Json durability_json(const TatpOptions& options, const bench::TatpRunResult& run) {
   if (options.commit.durability == Durability::kOnReturn) return {{"kind", "on-return"}};
   if (options.commit.durability == Durability::kProcessCrash) return {{"kind", "process-crash"}};
@@ -163,10 +171,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["per_write_txn"] = {{"fences", run.per_write(&Statistics::fences)},
                            {"lines_flushed", run.per_write(&Statistics::lines_flushed)},
                            {"bytes_written", run.per_write(&Statistics::bytes_written)}};
-  json["journal_per_write_txn"] = {
-      {"writes", run.per_write(&Statistics::journal_writes)},
-      {"record_bytes", run.per_write(&Statistics::journal_record_bytes)},
-      {"written_bytes", run.per_write(&Statistics::journal_written_bytes)}};
+  json["journal_per_write_txn"] = journal_json(run);
   json["scm_lines_per_txn"] = scm_lines_json(run);
   json.update(merge_json(options, figures));
   json["invariants"] = invariants_json(figures.invariants);
@@ -253,6 +258,10 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
                run.per_write(&Statistics::journal_writes),
                run.per_write(&Statistics::journal_record_bytes),
                run.per_write(&Statistics::journal_written_bytes));
+  if (run.after.direct_writes != 0)
+    fmt::print("past the journal          writes {:.4f}   bytes {:.0f}\n",
+               run.per_write(&Statistics::direct_writes),
+               run.per_write(&Statistics::direct_written_bytes));
   if (run.after.scm_lines_read != 0)
     fmt::print("lines of SCM read         {:.2f} a transaction, {:.2f} more in sequence\n",
                run.per_executed(&Statistics::scm_lines_read),
