@@ -12,6 +12,7 @@
 #include "tools/children/crash_run.h"
 #include "tools/support/child_process.h"
 #include "tools/support/command.h"
+#include "tools/support/memory_group.h"
 #include "tools/support/tatp_options.h"
 
 namespace flugs::tools {
@@ -112,6 +113,11 @@ class CrashChild {
     if (!load.ok()) return load.status();
     status_.rows_loaded.store(load.value().rows);
     status_.load_seconds.store(load.value().seconds);
+    for (const TableId table : database.tables())
+      if (witness_.plan().is_merged)
+        if (const auto merged = database.merge(table, {.scope = MergeScope::kEverything});
+            !merged.ok())
+          return merged.status();
     status_.pool_bytes.store(database.statistics().pool_allocated_bytes);
     return {};
   }
@@ -209,6 +215,8 @@ void add_crash_child(CLI::App& app, Action& action) {
       die_with_parent();
       Result<bench::Witness> witness = bench::Witness::open(options->witness);
       if (!witness.ok()) return could_not_run(witness.status());
+      if (const std::string group = witness->plan().memory_group; !group.empty())
+        if (const Status s = MemoryGroup::join(group); !s.ok()) return could_not_run(s);
       return CrashChild(*witness, options->task, options->pool).run();
     };
   });

@@ -22,6 +22,7 @@
 #include "tools/peers/engine.h"
 #include "tools/peers/tatp_engine.h"
 #include "tools/support/exit_status.h"
+#include "tools/support/memory_group.h"
 
 namespace flugs::tools {
 
@@ -217,6 +218,8 @@ int run_tatp_child(const std::string& witness, bool populate, bool check, bool r
                    std::uint64_t main_ns) {
   Result<bench::Witness> opened = bench::Witness::open(witness);
   if (!opened.ok()) return could_not_run(opened.status());
+  if (const std::string group = opened->plan().memory_group; !group.empty())
+    if (const Status s = MemoryGroup::join(group); !s.ok()) return could_not_run(s);
   return TatpChild(*opened).run(populate, check, run, main_ns);
 }
 

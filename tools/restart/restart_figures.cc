@@ -12,16 +12,18 @@
 #include "bench/support/environment.h"
 #include "bench/support/json.h"
 #include "tools/children/demo_run.h"
+#include "tools/restart/memory_figure.h"
 #include "tools/restart/restart_points.h"
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
+#include "tools/support/tatp_options.h"
 #include "tools/support/text_table.h"
 
 namespace flugs::tools {
 
 namespace {
 
-constexpr const char* kFigureNames[] = {"7a", "7b", "table-1", "8a", "8b"};
+constexpr const char* kFigureNames[] = {"7a", "7b", "table-1", "8a", "8b", "memory"};
 /// Steps on the axes of Figure 7: the size that varies goes up to the largest in this many equal
 /// steps.
 constexpr std::uint64_t kSteps = 5;
@@ -99,6 +101,7 @@ class RestartFiguresRun {
     Status status = restarts();
     for (const bool is_disk : {false, true})
       if (status.ok()) status = recovery(is_disk);
+    if (status.ok()) status = in_memory();
     if (!status.ok()) return could_not_run(status);
     plot();
     fmt::print("answers checked: {}\n", is_right_ ? "all right" : "WRONG");
@@ -291,6 +294,52 @@ class RestartFiguresRun {
     return (std::filesystem::path(directory) / ("figure-8b." + name)).string();
   }
 
+  /// Not of the paper, and only for those that may make control groups: so only if asked for.
+  Status in_memory() {
+    if (std::count(options_.only.begin(), options_.only.end(), "memory") == 0) return {};
+    bench::Json runs = bench::Json::array();
+    for (const RestartEngine& engine : engines_)
+      for (const auto distribution :
+           {bench::TatpDistribution::kUniform, bench::TatpDistribution::kNuRand}) {
+        const bool is_other_flugs = engine.is_flugs() && engine.index_place != IndexPlace::kPool;
+        if (!engine.keyed || is_other_flugs) continue;
+        MemoryRun run;
+        Status status = measure_in_memory({.path = file_pool(engine),
+                                           .subscribers = options_.subscribers,
+                                           .users = options_.users,
+                                           .seed = plan_.seed,
+                                           .distribution = distribution,
+                                           .seconds = options_.seconds,
+                                           .memory_bytes = options_.memory_mb << 20},
+                                          engine, bar_, run);
+        bar_.clear();
+        if (!status.ok() && engine.is_flugs()) return status;
+        if (!status.ok()) {
+          leave_out(engine.key + " in figure memory", status);
+          break;
+        }
+        print_memory(run, distribution);
+        runs.push_back(to_json(run));
+        runs.back()["distribution"] = to_string(distribution);
+      }
+    bench::Json json = header("memory", "TATP's reads in a database larger than memory");
+    json["command"] = fmt::format(
+        "flugs bench restart --figures DIR --only memory --subscribers {} --users {} --seconds {} "
+        "--memory {} --peers {}",
+        options_.subscribers, options_.users, options_.seconds, options_.memory_mb,
+        fmt::join(options_.peers, ","));
+    json["runs"] = std::move(runs);
+    return write("memory", json);
+  }
+
+  static void print_memory(const MemoryRun& run, bench::TatpDistribution distribution) {
+    fmt::print("{}, {}: database {}, memory {}: {} reads/s, {:.2f} page faults each\n", run.name,
+               to_string(distribution), format_bytes(run.database_bytes),
+               format_bytes(run.memory_bytes), format_count(run.reads_per_second),
+               run.faults_per_read);
+    std::fflush(stdout);
+  }
+
   static void print_recovery(const std::string& figure, const bench::Json& curve) {
     const auto ms = [&](const char* key) {
       return curve[key].is_null() ? std::string("never")
@@ -373,6 +422,11 @@ void add_figures_options(CLI::App& command, RestartFiguresOptions& options) {
                   "With --figures, 8b: a directory that is not on a tmpfs")
       ->type_name("DIR")
       ->default_str("that of --figures");
+  command
+      .add_option("--memory", options.memory_mb,
+                  "With --figures, memory: MB of each process; 0: a quarter of what its database "
+                  "takes")
+      ->capture_default_str();
   command.add_option("--plot", options.plot, "With --figures: the script that draws them, or none")
       ->type_name("PROGRAM")
       ->capture_default_str();
