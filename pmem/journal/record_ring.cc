@@ -94,9 +94,8 @@ RecordRing::~RecordRing() {
   }
 }
 
-bool RecordRing::map(int fd) noexcept {
-  void* const mapped =
-      ::mmap(nullptr, kPageBytes + bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+bool RecordRing::map(int fd, int protection) noexcept {
+  void* const mapped = ::mmap(nullptr, kPageBytes + bytes_, protection, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return false;
   ::madvise(mapped, kPageBytes + bytes_, MADV_DONTFORK);
   head_ = static_cast<Head*>(mapped);
@@ -118,7 +117,7 @@ Result<RecordRing> RecordRing::named(const JournalFile& journal, JournalPlace du
   int error = 0;
   do error = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(kPageBytes + ring.bytes_));
   while (error == EINTR);
-  if (error != 0 || !ring.map(file.fd())) {
+  if (error != 0 || !ring.map(file.fd(), PROT_READ | PROT_WRITE)) {
     const Status status =
         ring_error(path, "cannot allocate the crash ring", error != 0 ? error : errno);
     ::unlink(path.c_str());
@@ -153,7 +152,7 @@ Result<std::optional<RecordRing>> RecordRing::left(const JournalFile& journal) {
       "before, or remove this file)";
   const std::string path = ring_path(journal);
   const ForkPause pause;
-  const FileHandle file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.fd() < 0 && errno == ENOENT) return std::optional<RecordRing>();
   struct stat info{};
   if (file.fd() < 0 || ::fstat(file.fd(), &info) != 0) return ring_error(path, kUnread, errno);
@@ -165,7 +164,7 @@ Result<std::optional<RecordRing>> RecordRing::left(const JournalFile& journal) {
   if (!S_ISREG(info.st_mode) ||
       static_cast<std::uint64_t>(info.st_size) != kPageBytes + ring.bytes_)
     return std::optional<RecordRing>();
-  if (!ring.map(file.fd())) return ring_error(path, kUnread, errno);
+  if (!ring.map(file.fd(), PROT_READ)) return ring_error(path, kUnread, errno);
   ring.waits_from_ = ring.head_->durable.load(std::memory_order_acquire);
   if (!ring.fits(journal.head())) return std::optional<RecordRing>();
   return std::optional<RecordRing>(std::move(ring));

@@ -23,8 +23,9 @@ class RecordRing {
   /// kIoError, kOutOfSpace: there can be no file.
   static Result<RecordRing> named(const JournalFile& journal, JournalPlace durable);
   /// The file that a killed process left. Nothing, if there is none, or if it belongs to another
-  /// opening of the journal or to an earlier start of the system. kIoError: it cannot be read, and
-  /// may have what was promised.
+  /// opening of the journal or to an earlier start of the system. It can only be read: a reader
+  /// must not change what the next opening needs. kIoError: it cannot be read, and may have what
+  /// was promised.
   static Result<std::optional<RecordRing>> left(const JournalFile& journal);
   RecordRing(RecordRing&& other) noexcept;
   RecordRing& operator=(RecordRing&&) = delete;
@@ -48,7 +49,7 @@ class RecordRing {
   struct Head;
   explicit RecordRing(std::uint64_t segment_bytes) noexcept
       : segment_bytes_(segment_bytes), bytes_(2 * segment_bytes) {}
-  bool map(int fd) noexcept;
+  bool map(int fd, int protection) noexcept;
   bool fits(const JournalHead& journal) const noexcept;
 
   std::uint64_t segment_bytes_;

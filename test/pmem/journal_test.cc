@@ -304,6 +304,25 @@ TEST_CASE("with a crash ring a killed process loses nothing that was appended", 
   }
 }
 
+TEST_CASE("the crash ring of another process is mapped to be read only", "[pmem][journal]") {
+  LinePool pool(64 << 10, true);
+  pool.store(1, 2, 1);
+  const Result<JournalFile> journal =
+      JournalFile::open(pool.path().journal(), kUuid, kId, JournalFile::Use::kRead);
+  REQUIRE(journal.ok());
+  const Result<std::optional<RecordRing>> ring = RecordRing::left(*journal);
+  REQUIRE((ring.ok() && ring->has_value()));
+  std::ifstream maps("/proc/self/maps");
+  std::vector<std::string> protections;
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("/dev/shm/flugs-0000000000005678-") != std::string::npos)
+      protections.push_back(line.substr(line.find(' ') + 1, 4));
+  std::sort(protections.begin(), protections.end());
+  // The other process' own mapping, and the reader's.
+  CHECK(protections == std::vector<std::string>{"r--s", "rw-s"});
+  pool.remove_ring();
+}
+
 TEST_CASE("openings that are cut short again and again do not fill the journal",
           "[pmem][journal]") {
   LinePool pool(64 << 10);
