@@ -20,6 +20,9 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::create(const std::string& pool
                                                          std::uint64_t pool_uuid,
                                                          std::uint64_t journal_id,
                                                          JournalShape shape, const Target& target) {
+  // What was read in the pool's file may lie in the page cache only, if the process was killed that
+  // wrote it. The file on the medium may still name the journal that begins anew now.
+  if (Status s = target.file.sync_data(); !s.ok()) return s;
   Result<DirtyPages> dirty = DirtyPages::reserve(target.pool_bytes_max, pool_path);
   if (!dirty.ok()) return std::move(dirty).status();
   Result<JournalFile> file =
@@ -33,6 +36,8 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::create(const std::string& pool
 Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& pool_path,
                                                           std::uint64_t pool_uuid, std::uint64_t id,
                                                           const Target& target) {
+  // As in create: the file on the medium may not name this journal yet.
+  if (Status s = target.file.sync_data(); !s.ok()) return s;
   Result<DirtyPages> dirty = DirtyPages::reserve(target.pool_bytes_max, pool_path);
   if (!dirty.ok()) return std::move(dirty).status();
   Result<JournalFile> file =

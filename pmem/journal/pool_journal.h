@@ -29,8 +29,8 @@ class PoolJournal {
     bool has_crash_ring = false;  ///< RecordRing::named, instead of RecordRing::own
   };
 
-  /// For a pool that needs no journal: begins the journal `journal_id` anew. Fails as
-  /// JournalFile::create.
+  /// For a pool that needs no journal: begins the journal `journal_id` anew. What the pool's file
+  /// has is made durable first, here and by recover. Fails as JournalFile::create.
   static Result<std::unique_ptr<PoolJournal>> create(const std::string& pool_path,
                                                      std::uint64_t pool_uuid,
                                                      std::uint64_t journal_id, JournalShape shape,

@@ -124,7 +124,10 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& opt
 //   4     the head: not closed         its own write       replays the journal
 //   5     checkpoints                  protocol            replays the journal
 //                                      checkpoint
-// Must hold:  3 before 5, and before anything is promised: a file that has pages of checkpoints,
+// Must hold:  The file be synced before 1, and before a journal that it names is used: a killed
+//             process may have left a header in the page cache only, of 3 or of journal-end. Else
+//             the medium could name a journal that begins anew, or not the one that has promises.
+//             3 before 5, and before anything is promised: a file that has pages of checkpoints,
 //             but does not name the journal, would be taken for whole.
 //             3 before 4: nobody could use a journal that no file names and that is not closed.
 //             4 before anything is promised: until then another pool may begin the journal anew,

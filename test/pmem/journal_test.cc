@@ -323,6 +323,38 @@ TEST_CASE("the crash ring of another process is mapped to be read only", "[pmem]
   pool.remove_ring();
 }
 
+TEST_CASE("an opening makes durable what it finds in the pool's file", "[pmem][journal]") {
+  const test::TemporaryPath path;
+  test::PoolBuffer memory(kPoolBytes);
+  FileWithPower file;
+  const PoolJournal::Target target{.pool = memory.span(),
+                                   .pool_bytes_max = kPoolBytes,
+                                   .file = file,
+                                   .replay_ns = ~std::uint64_t{0}};
+  const auto create = [&] {
+    return PoolJournal::create(path.string(), kUuid, kId, journal_shape(64 << 10), target).status();
+  };
+  const auto recover = [&] {
+    return PoolJournal::recover(path.string(), kUuid, kId, target).status();
+  };
+  // As a killed process leaves it, whose pages have not reached the device.
+  file.cached[100] = std::byte{1};
+  file.calls_left = 0;
+  CHECK(create().code() == StatusCode::kIoError);
+  CHECK(::access(path.journal().c_str(), F_OK) != 0);
+  file.calls_left = ~std::uint64_t{0};
+  CHECK(create().ok());
+  CHECK(file.durable == file.cached);
+  file.cached[100] = std::byte{2};
+  file.calls_left = 0;
+  const Bytes journal = read_file(path.journal());
+  CHECK(recover().code() == StatusCode::kIoError);
+  CHECK(read_file(path.journal()) == journal);
+  file.calls_left = ~std::uint64_t{0};
+  CHECK(recover().ok());
+  CHECK(file.durable == file.cached);
+}
+
 TEST_CASE("openings that are cut short again and again do not fill the journal",
           "[pmem][journal]") {
   LinePool pool(64 << 10);
