@@ -1,6 +1,7 @@
 #include "test/journal/crash_states.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -29,10 +30,15 @@ using Subset = std::vector<std::uint8_t>;
 Begin begin_with(Bytes pool, Bytes journal, std::span<const std::byte> recovered,
                  std::uint64_t first_store) {
   return {SectorFile(std::move(pool), 1), SectorFile(std::move(journal), 1 + kPoolBytes),
-          LineModel(recovered, first_store)};
+          LineModel(recovered, first_store), Bytes()};
 }
 
 std::uint64_t mixed(std::uint64_t number) { return Random(number).next(); }
+
+/// Without a crash ring nobody asks for more than a power cut leaves.
+LineModel::Kept kept_by(Death death) {
+  return death == Death::kKill ? LineModel::Kept::kEnded : LineModel::Kept::kPromised;
+}
 
 /// The pending sectors of both files: those of the pool's file come first.
 struct PendingSectors {
@@ -153,13 +159,15 @@ void CrashStates::end_life(Life& life) {
     return;
   }
   const Subset all(life.pool_file().pending() + life.journal_file().pending(), kWholeSector);
-  if (const std::string fault = recover(life, all); !fault.empty())
+  const bool is_kept = life.outlives_process() && !is_closed && random_.chance(60);
+  const Death death = is_kept ? Death::kKill : Death::kPowerCut;
+  if (const std::string fault = recover(life, death, all); !fault.empty())
     return wrong(life, "the end: " + fault);
-  next_ = begin_from(life, all);
-  if (is_closed || life.has_failed() || random_.chance(30)) return;
-  // Killed: the power may still be cut.
-  next_ = {life.pool_file(), life.journal_file(), life.model()};
-  next_->model.kill(pools_[life.depth()].span());
+  next_ = begin_from(life, death, all);
+  if (is_kept || is_closed || life.has_failed() || random_.chance(30)) return;
+  // Killed, without a ring: the power may still be cut.
+  next_ = {life.pool_file(), life.journal_file(), life.model(), Bytes()};
+  next_->model.kill(pools_[life.depth()].span(), LineModel::Kept::kPromised);
 }
 
 void CrashStates::cut(Life& life, const char* when) {
@@ -169,12 +177,27 @@ void CrashStates::cut(Life& life, const char* when) {
                                .count = of_pool + life.journal_file().pending(),
                                .may_be_garbled = life.has_whole_head()};
   const auto judge_it = [&](const Subset& chosen) {
-    if (!is_over()) judge(life, chosen, when);
+    if (!is_over()) judge(life, Death::kPowerCut, chosen, when);
   };
   if (pending.count <= kAllSubsetsMax)
     for_all_subsets(pending, random_, judge_it);
   else
     for_some_subsets(pending, random_, judge_it);
+  kill(life, when);
+}
+
+/// The journal's sectors that are pending are in flight.
+void CrashStates::kill(Life& life, const char* when) {
+  if (!life.outlives_process()) return;
+  const auto of_pool = static_cast<std::ptrdiff_t>(life.pool_file().pending());
+  Subset chosen(life.pool_file().pending() + life.journal_file().pending(), kWholeSector);
+  const std::span<std::uint8_t> in_flight = std::span(chosen).subspan(of_pool);
+  const unsigned some = static_cast<unsigned>(1 + random_.below(99));
+  for (const unsigned percent : {100U, 0U, some}) {
+    for (std::uint8_t& sector : in_flight) sector = random_.chance(percent) ? kWholeSector : 0;
+    if (!is_over()) judge(life, Death::kKill, chosen, when);
+    if (in_flight.empty()) return;
+  }
 }
 
 void CrashStates::wrong(const Life& life, const std::string& what) {
@@ -183,56 +206,85 @@ void CrashStates::wrong(const Life& life, const std::string& what) {
                            life.depth(), states_, what);
 }
 
-void CrashStates::judge(Life& life, Chosen chosen, const char* when) {
+/// Of those that this script has had. Notes it.
+bool CrashStates::is_new_case(Life& life, Death death, Chosen chosen) {
+  const bool is_kill = death == Death::kKill;
   const Chosen of_journal = chosen.subspan(life.pool_file().pending());
-  const std::uint64_t hash = life.pool_file().hash(chosen) + life.journal_file().hash(of_journal);
+  std::uint64_t hash = life.pool_file().hash(chosen) + life.journal_file().hash(of_journal);
+  if (is_kill) hash += mixed(XXH3_64bits(life.ring().data(), life.ring().size()));
   const LineModel& model = life.model();
   const bool is_new = seen_.insert(hash);
   // What was promised meanwhile makes the same state another case.
-  const std::uint64_t when_hash = mixed(model.promised() + (model.first_store() << 20));
-  if (!judged_.insert(hash ^ when_hash)) return;
+  const std::uint64_t kept = is_kill ? ~model.ended() : model.promised();
+  if (!judged_.insert(hash ^ mixed(kept + (model.first_store() << 20)))) return false;
   states_ += is_new ? 1 : 0;
   nested_ += is_new && life.depth() != 0 ? 1 : 0;
-  const std::string fault = recover(life, chosen);
-  if (!fault.empty()) return wrong(life, fmt::format("{}: {}", when, fault));
-  if (life.depth() == 0 && random_.below(++candidates_) == 0) next_ = begin_from(life, chosen);
-  if (life.depth() < kDepthMax && random_.below(kNestedOdds) == 0) begin_nested(life, chosen);
+  killed_ += is_new && is_kill ? 1 : 0;
+  return true;
+}
+
+void CrashStates::judge(Life& life, Death death, Chosen chosen, const char* when) {
+  if (!is_new_case(life, death, chosen)) return;
+  const std::string fault = recover(life, death, chosen);
+  if (!fault.empty()) {
+    const char* const how = death == Death::kKill ? "killed, " : "";
+    return wrong(life, fmt::format("{}{}: {}", how, when, fault));
+  }
+  if (life.depth() == 0 && random_.below(++candidates_) == 0)
+    next_ = begin_from(life, death, chosen);
+  if (life.depth() < kDepthMax && random_.below(kNestedOdds) == 0)
+    begin_nested(life, death, chosen);
 }
 
 /// Recovers a state into the buffer of this depth. What is wrong with it; empty: nothing.
-std::string CrashStates::recover(Life& life, Chosen chosen) {
+std::string CrashStates::recover(Life& life, Death death, Chosen chosen) {
   const Chosen of_journal = chosen.subspan(life.pool_file().pending());
   const std::span<std::byte> pool = pools_[life.depth()].span();
-  life.pool_file().put_image(chosen, pool);
+  const auto read_file = [&](std::span<std::byte> into) {
+    if (death != Death::kKill) return life.pool_file().put_image(chosen, into);
+    const Bytes cached = life.pool_file().cached();
+    std::copy(cached.begin(), cached.end(), into.begin());
+  };
+  read_file(pool);
   if (const std::uint64_t id = journal_id_of(pool); id != 0) {
     life.journal_file().exchange(of_journal);
     const auto ignore = [](std::uint64_t, std::uint64_t) {};
     const auto show_again = [&](std::uint64_t offset, std::uint64_t bytes) {
       Bytes file(kPoolBytes);
-      life.pool_file().put_image(chosen, file);
+      read_file(file);
       std::copy_n(file.data() + offset, bytes, pool.data() + offset);
       return Status();
     };
+    life.judge_as(death);
     const Status status =
         pmem::replay_into_view(life.path().string(), kPoolUuid, id, {pool, ignore, show_again});
+    life.judge_as(std::nullopt);
     life.journal_file().exchange(of_journal);
     if (!status.ok()) return status.to_string();
   }
-  return life.model().judge(pool);
+  return life.model().judge(pool, kept_by(death));
 }
 
 /// The state was recovered just now.
-Begin CrashStates::begin_from(Life& life, Chosen chosen) {
+Begin CrashStates::begin_from(Life& life, Death death, Chosen chosen) {
+  const std::span<std::byte> recovered = pools_[life.depth()].span();
+  const Chosen of_journal = chosen.subspan(life.pool_file().pending());
+  if (death == Death::kKill) {
+    Begin begin{life.pool_file(), life.journal_file(), life.model(),
+                Bytes(life.ring().begin(), life.ring().end())};
+    begin.journal.end_writes(of_journal);
+    begin.model.kill(recovered, kept_by(death));
+    return begin;
+  }
   Bytes pool(kPoolBytes);
   Bytes journal(kJournalBytes);
   life.pool_file().put_image(chosen, pool);
-  life.journal_file().put_image(chosen.subspan(life.pool_file().pending()), journal);
-  return begin_with(std::move(pool), std::move(journal), pools_[life.depth()].span(),
-                    life.model().next_store());
+  life.journal_file().put_image(of_journal, journal);
+  return begin_with(std::move(pool), std::move(journal), recovered, life.model().next_store());
 }
 
-void CrashStates::begin_nested(Life& life, Chosen chosen) {
-  const Begin begin = begin_from(life, chosen);
+void CrashStates::begin_nested(Life& life, Death death, Chosen chosen) {
+  const Begin begin = begin_from(life, death, chosen);
   Life nested(*this, random_, paths_[life.depth() + 1], life.depth() + 1, begin);
   if (nested.open() && random_.chance(kNestedStepsPercent))
     nested.do_steps(1 + random_.below(kNestedStepsMax));

@@ -1,12 +1,17 @@
 #include "test/journal/journal_calls.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
+#include <string_view>
+
+#include "pmem/journal/record_images.h"
 
 namespace flugs::test {
 namespace {
@@ -17,6 +22,11 @@ JournalDisk* disk_in_use = nullptr;
 template <typename Function>
 Function* behind(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+bool is_ring(const char* path) {
+  const std::string_view name(path);
+  return name.starts_with("/dev/shm/flugs-") && name.ends_with(".ring");
 }
 
 }  // namespace
@@ -43,6 +53,18 @@ void copy_words_and_others(std::byte* to, const std::byte* from, std::uint64_t b
   disk_in_use->meanwhile();
   really_copy_words(to + half, from + half, bytes - half);
   disk_in_use->meanwhile();
+}
+
+// The same for pmem::write_record, which appending calls.
+void really_write_record(std::byte* to, std::span<const pmem::LineRun> runs,
+                         const std::byte* base) noexcept __asm__("__real_" FLUGS_WRITE_RECORD);
+void write_record_and_die(std::byte* to, std::span<const pmem::LineRun> runs,
+                          const std::byte* base) noexcept __asm__("__wrap_" FLUGS_WRITE_RECORD);
+
+void write_record_and_die(std::byte* to, std::span<const pmem::LineRun> runs,
+                          const std::byte* base) noexcept {
+  disk_in_use->copy_record({to, pmem::record_bytes(runs)},
+                           [&] { really_write_record(to, runs, base); });
 }
 
 #endif
@@ -74,6 +96,33 @@ ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags)
   if (error == 0) return static_cast<ssize_t>(part.iov_len);
   errno = error;
   return -1;
+}
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) == 0 ? 0 : va_arg(arguments, mode_t);
+  va_end(arguments);
+  if (flugs::test::disk_in_use != nullptr && flugs::test::is_ring(path))
+    return flugs::test::disk_in_use->open_ring((flags & O_CREAT) != 0);
+  static auto* const real = flugs::test::behind<int(const char*, int, ...)>("open");
+  return real(path, flags, mode);
+}
+
+int posix_fallocate(int fd, off_t offset, off_t bytes) {
+  static auto* const real = flugs::test::behind<int(int, off_t, off_t)>("posix_fallocate");
+  const int error = real(fd, offset, bytes);
+  if (flugs::test::disk_in_use != nullptr && error == 0) flugs::test::disk_in_use->allocated_ring();
+  return error;
+}
+
+int unlink(const char* path) noexcept {
+  if (flugs::test::disk_in_use != nullptr && flugs::test::is_ring(path)) {
+    flugs::test::disk_in_use->remove_ring();
+    return 0;
+  }
+  static auto* const real = flugs::test::behind<int(const char*)>("unlink");
+  return real(path);
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "flugs/function_ref.h"
+
 namespace flugs::test {
 
 /// A disk on which the journal of this program lies, in memory. journal_calls.cc stands between
@@ -16,10 +18,19 @@ class JournalDisk {
   virtual int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   /// A checkpoint is copying a page: other threads may do something.
   virtual void meanwhile() = 0;
+
+  /// Opens the crash ring, or makes it: a descriptor, or -1 and errno.
+  virtual int open_ring(bool makes) = 0;
+  /// The ring was made, and has its size now.
+  virtual void allocated_ring() = 0;
+  virtual void remove_ring() = 0;
+  /// `copy` writes all of a record to `record` but its checksum.
+  virtual void copy_record(std::span<std::byte> record, FunctionRef<void()> copy) = 0;
 };
 
 /// While this lives, every `pread` and `pwritev2` of the program, whatever its file, goes to the
-/// disk, and the system refuses threads. These may nest.
+/// disk, and so do the calls that make, open and remove a crash ring; the system refuses threads.
+/// These may nest.
 class JournalDiskInUse {
  public:
   explicit JournalDiskInUse(JournalDisk& disk) noexcept;

@@ -11,6 +11,7 @@ namespace {
 
 /// Enough to use space again that is not free before the head is there.
 constexpr std::uint64_t kStepsDuringHead = 12;
+constexpr unsigned kTornRecordPercent = 20;
 
 }  // namespace
 
@@ -18,7 +19,7 @@ std::uint64_t& journal_id_of(std::span<std::byte> pool) {
   return *reinterpret_cast<std::uint64_t*>(pool.data() + kHeaderLine * pmem::kLineBytes);
 }
 
-Life::Life(PowerCuts& cuts, Random& random, const TemporaryPath& path, std::uint32_t depth,
+Life::Life(Deaths& cuts, Random& random, const TemporaryPath& path, std::uint32_t depth,
            const Begin& begin)
     : cuts_(cuts),
       random_(random),
@@ -26,10 +27,12 @@ Life::Life(PowerCuts& cuts, Random& random, const TemporaryPath& path, std::uint
       depth_(depth),
       pool_file_(begin.pool),
       journal_file_(begin.journal),
+      ring_(begin.ring),
       model_(begin.model),
       in_use_(*this) {
   const Bytes found = pool_file_.cached();
   std::memcpy(memory().data(), found.data(), found.size());
+  has_ring_ = random_.chance(50);
   is_lazy_ = random_.chance(30);
   const std::uint64_t lines = 4 + random_.below(30);
   const std::uint64_t pages = 1 + random_.below(kPoolPages);
@@ -44,7 +47,8 @@ bool Life::open() {
   const pmem::PoolJournal::Target target{.pool = memory(),
                                          .pool_bytes_max = kPoolBytes,
                                          .file = *this,
-                                         .replay_ns = ~std::uint64_t{0}};
+                                         .replay_ns = ~std::uint64_t{0},
+                                         .has_crash_ring = has_ring_};
   const std::uint64_t id = journal_id_of(memory());
   const std::uint64_t new_id = random_.next() | 1;  // no former journal has it
   Result<std::unique_ptr<pmem::PoolJournal>> opened =
@@ -56,9 +60,24 @@ bool Life::open() {
     return false;
   }
   journal_ = *std::move(opened);
-  if (std::string wrong = model_.judge(memory()); !wrong.empty())
+  if (std::string wrong = model_.judge(memory(), LineModel::Kept::kEnded); !wrong.empty())
     cuts_.wrong(*this, "after opening: " + wrong);
+  // What was found in a crash ring is durable, too.
+  model_.promise_ended();
+  if (has_ring_) begin_of_ring();
   return name_journal();
+}
+
+/// Its head may have been made in part.
+void Life::begin_of_ring() {
+  constexpr std::uint64_t kHeadWords = 13;
+  const std::span<std::byte> ring = ring_.bytes();
+  const Bytes made(ring.begin(), ring.end());
+  const std::uint64_t words = random_.below(kHeadWords);
+  std::fill(ring.begin() + static_cast<std::ptrdiff_t>(words * sizeof(words)), ring.end(),
+            std::byte{0});
+  cuts_.kill(*this, "the head of the ring is made");
+  std::copy(made.begin(), made.end(), ring.begin());
 }
 
 /// Protocol journal-begin from step 2 on.
@@ -79,6 +98,7 @@ bool Life::close() {
   calls_until_failure_ = 0;
   is_open_ = false;
   if (!journal_->checkpointer().run().ok() || !journal_->set_closed(true).ok()) return false;
+  journal_->remove_ring();
   journal_id_of(memory()) = 0;
   const pmem::LineRun header{memory().data(), 1};
   journal().append({&header, 1});
@@ -90,6 +110,11 @@ bool Life::close() {
 LineModel& Life::model() {
   if (journal_ != nullptr) model_.promise(journal().durable());
   return model_;
+}
+
+/// The process may still be the one that opens the pool, and finds a ring.
+bool Life::outlives_process() const {
+  return journal_ == nullptr ? model_.ended() != model_.promised() : has_ring_;
 }
 
 bool Life::is_well() const { return !cuts_.is_over() && !has_failed(); }
@@ -166,6 +191,40 @@ Status Life::show_again(std::uint64_t offset, std::span<std::byte> pages) const 
 }
 
 void Life::meanwhile() { others(); }
+
+int Life::open_ring(bool makes) {
+  const bool is_gone = judged_as_ == Death::kPowerCut;
+  const int file = makes ? ring_.make() : is_gone ? -1 : ring_.open_again();
+  if (file < 0) errno = makes ? EEXIST : ENOENT;
+  if (makes) cuts_.kill(*this, "the ring is made");
+  return file;
+}
+
+void Life::allocated_ring() {
+  ring_.map();
+  cuts_.kill(*this, "the ring is allocated");
+}
+
+void Life::remove_ring() {
+  cuts_.kill(*this, "the ring is removed");
+  ring_.remove();
+  cuts_.kill(*this, "the ring is gone");
+}
+
+/// The process may be killed before the record has its checksum, and when only some words of the
+/// record are there.
+void Life::copy_record(std::span<std::byte> record, FunctionRef<void()> copy) {
+  const Bytes before(record.begin(), record.end());
+  copy();
+  if (!has_ring_ || !random_.chance(kTornRecordPercent)) return;
+  cuts_.kill(*this, "a record has no checksum yet");
+  const Bytes made(record.begin(), record.end());
+  const auto percent = static_cast<unsigned>(random_.below(101));
+  for (std::size_t at = 0; at < record.size(); at += sizeof(std::uint64_t))
+    if (random_.chance(percent)) std::copy_n(before.begin() + at, 8, record.begin() + at);
+  cuts_.kill(*this, "a record is copied in part");
+  std::copy(made.begin(), made.end(), record.begin());
+}
 
 void Life::read_journal(std::uint64_t offset, std::span<std::byte> bytes) {
   std::memcpy(bytes.data(), journal_file_.durable().data() + offset, bytes.size());

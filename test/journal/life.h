@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "pmem/journal/pool_journal.h"
 #include "test/journal/journal_calls.h"
 #include "test/journal/line_model.h"
+#include "test/journal/ring_file.h"
 #include "test/journal/sector_file.h"
 #include "test/support/random.h"
 #include "test/support/temporary_pool.h"
@@ -24,20 +26,27 @@ inline constexpr std::uint64_t kJournalBytes = pmem::kJournalDataOffset + kRingB
 /// The journal that a pool names in its header line; 0: none.
 std::uint64_t& journal_id_of(std::span<std::byte> pool);
 
+/// How a process ends. A killed one leaves the calls that it has made, and its crash ring.
+enum class Death : std::uint8_t { kPowerCut, kKill };
+
 /// What an opening finds.
 struct Begin {
   SectorFile pool;
   SectorFile journal;
   LineModel model;
+  Bytes ring;  ///< empty: there is none
 };
 
 class Life;
 
-/// Is told whenever the power may be cut.
-class PowerCuts {
+/// Is told whenever the power may be cut, or the process be killed.
+class Deaths {
  public:
-  virtual ~PowerCuts() = default;
+  virtual ~Deaths() = default;
+  /// Either.
   virtual void cut(Life& life, const char* when) = 0;
+  /// Only a kill is new here.
+  virtual void kill(Life& life, const char* when) = 0;
   /// Something is wrong, without a power cut.
   virtual void wrong(const Life& life, const std::string& what) = 0;
   virtual bool is_over() const = 0;
@@ -50,7 +59,7 @@ class PowerCuts {
 class Life final : public pmem::PageFile, public JournalDisk {
  public:
   /// `path` is nobody else's, and a file of the journal's size lies beside it.
-  Life(PowerCuts& cuts, Random& random, const TemporaryPath& path, std::uint32_t depth,
+  Life(Deaths& cuts, Random& random, const TemporaryPath& path, std::uint32_t depth,
        const Begin& begin);
   ~Life() override;
 
@@ -73,6 +82,11 @@ class Life final : public pmem::PageFile, public JournalDisk {
   SectorFile& journal_file() noexcept { return journal_file_; }
   /// With all promises made so far.
   LineModel& model();
+  /// What a kill leaves is more than a power cut may leave: records wait in a crash ring.
+  bool outlives_process() const;
+  std::span<const std::byte> ring() const noexcept { return ring_.bytes(); }
+  /// While a state is judged: how it came to be.
+  void judge_as(std::optional<Death> death) noexcept { judged_as_ = death; }
 
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
   Status send(std::uint64_t offset, std::uint64_t bytes) override;
@@ -82,9 +96,14 @@ class Life final : public pmem::PageFile, public JournalDisk {
   void read_journal(std::uint64_t offset, std::span<std::byte> bytes) override;
   int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) override;
   void meanwhile() override;
+  int open_ring(bool makes) override;
+  void allocated_ring() override;
+  void remove_ring() override;
+  void copy_record(std::span<std::byte> record, FunctionRef<void()> copy) override;
 
  private:
   bool is_well() const;
+  void begin_of_ring();
   bool name_journal();
   void step();
   void others(std::uint64_t steps_max = 4);
@@ -105,12 +124,13 @@ class Life final : public pmem::PageFile, public JournalDisk {
   std::span<std::byte> memory() const { return memory_.span(); }
   pmem::Journal& journal() { return journal_->journal(); }
 
-  PowerCuts& cuts_;
+  Deaths& cuts_;
   Random& random_;
   const TemporaryPath& path_;
   const std::uint32_t depth_;
   SectorFile pool_file_;
   SectorFile journal_file_;
+  RingFile ring_;
   PoolBuffer memory_{kPoolBytes};
   LineModel model_;
   JournalDiskInUse in_use_;
@@ -120,9 +140,11 @@ class Life final : public pmem::PageFile, public JournalDisk {
   std::vector<std::uint32_t> unshared_;    // ascending; only a direct write uses them
   std::uint64_t calls_until_failure_ = 0;  // of devices; 0: none fails
   std::uint64_t reserved_ = 0;             // of the ring, by an append that others interrupt
-  bool is_lazy_ = false;                   // waits seldom: batches are large
-  bool is_ended_ = false;                  // no further steps
-  bool is_open_ = false;                   // steps may be done
+  std::optional<Death> judged_as_;
+  bool has_ring_ = false;  // uses a crash ring
+  bool is_lazy_ = false;   // waits seldom: batches are large
+  bool is_ended_ = false;  // no further steps
+  bool is_open_ = false;   // steps may be done
   bool is_others_turn_ = false;
   bool is_writing_batch_ = false;
   std::unique_ptr<pmem::PoolJournal> journal_;  // last: it uses all of the above

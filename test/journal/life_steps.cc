@@ -19,6 +19,7 @@ constexpr std::uint64_t kMemoryRingBytes = 2 * kSegmentBytes;
 constexpr std::uint64_t kLinesOfRecord = kSegmentBytes / 4 / pmem::kLineBytes;
 constexpr std::uint64_t kCallsOfCheckpoint = 12;
 constexpr std::uint64_t kDirectPagesMax = 3;
+constexpr unsigned kKillBehindFencePercent = 50;
 
 }  // namespace
 
@@ -158,7 +159,9 @@ bool Life::fence(std::vector<std::uint32_t> lines) {
   const pmem::JournalPlace place = journal().append(runs);
   reserved_ = reserved;
   std::swap(appending_, lines);
-  if (is_well()) model_.fence(captured, place);
+  if (!is_well()) return true;
+  model_.fence(captured, place);
+  if (random_.chance(kKillBehindFencePercent)) cuts_.kill(*this, "a fence has ended");
   return true;
 }
 

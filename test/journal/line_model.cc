@@ -14,6 +14,11 @@ LineModel::LineModel(std::span<const std::byte> pool, std::uint64_t first_store)
   std::memcpy(begin_.data(), pool.data(), pool.size());
 }
 
+void LineModel::skip_to(std::uint64_t next_store) {
+  if (stores_.empty()) first_store_ = next_store;
+  stores_.resize(next_store - first_store_, {kNoLine, 0, 0});
+}
+
 LineModel::Line& LineModel::touched(std::uint32_t line) {
   if (index_[line] == 0) {
     Line& made = touched_.emplace_back();
@@ -61,12 +66,12 @@ void LineModel::promise(pmem::JournalPlace place) {
   while (promised_ < fences_.size() && fences_[promised_] <= place) ++promised_;
 }
 
-void LineModel::kill(std::span<const std::byte> pool) {
-  fences_.resize(promised_);
+void LineModel::kill(std::span<const std::byte> pool, Kept kept) {
+  if (kept == Kept::kPromised) fences_.resize(promised_);
   for (Line& line : touched_) {
     std::memcpy(line.now.data(), pool.data() + line.line * pmem::kLineBytes, pmem::kLineBytes);
     for (std::vector<Capture>& captures : line.captures)
-      std::erase_if(captures, [&](const Capture& capture) { return capture.fence > promised_; });
+      std::erase_if(captures, [&](const Capture& capture) { return capture.fence > ended(); });
   }
 }
 
@@ -89,7 +94,7 @@ std::string LineModel::durable_fences(const std::uint64_t* pool, std::uint64_t& 
   return {};
 }
 
-std::string LineModel::judge(std::span<const std::byte> pool) const {
+std::string LineModel::judge(std::span<const std::byte> pool, Kept kept) const {
   const auto* const words = reinterpret_cast<const std::uint64_t*>(pool.data());
   for (std::uint32_t line = 0; line < index_.size(); ++line) {
     if (line == kHeaderLine || index_[line] != 0) continue;
@@ -97,7 +102,7 @@ std::string LineModel::judge(std::span<const std::byte> pool) const {
     if (std::memcmp(words + at, begin_.data() + at, pmem::kLineBytes) == 0) continue;
     return fmt::format("line {} has changed, though nothing was stored there", line);
   }
-  std::uint64_t fences = promised_;
+  std::uint64_t fences = kept == Kept::kEnded ? ended() : promised_;
   std::uint64_t because = 0;
   if (std::string wrong = durable_fences(words, fences, because); !wrong.empty()) return wrong;
   for (const Line& line : touched_)
@@ -113,7 +118,7 @@ std::string LineModel::judge(std::span<const std::byte> pool) const {
       if (newest == captures.rend() || shown >= newest->store) continue;
       return fmt::format("line {}, word {} shows {}, but fence {} captured {}, and fence {} {}",
                          line.line, word, shown, newest->fence, newest->store, fences,
-                         because == 0 ? std::string("was promised")
+                         because == 0 ? std::string("must be there")
                                       : fmt::format("is before store {}, which is shown", because));
     }
   return {};

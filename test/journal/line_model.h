@@ -37,6 +37,9 @@ inline constexpr std::uint64_t kHeaderLine = 0;
 /// word shows. Each word must show at least the newest store that a fence up to D has captured.
 /// Nothing else is asked for: a word may be as new as it likes, and the words of a line may be of
 /// different ages.
+///
+/// With a crash ring a killed process has promised more than a power cut leaves: every fence that
+/// has ended.
 class LineModel {
  public:
   /// A word of a line as a fence is about to capture it.
@@ -49,8 +52,8 @@ class LineModel {
   /// great.
   LineModel(std::span<const std::byte> pool, std::uint64_t first_store);
 
-  /// For a model that has no stores yet.
-  void skip_to(std::uint64_t first_store) noexcept { first_store_ = first_store; }
+  /// Stores with lesser numbers were made in what a cut has taken back: nobody may see them.
+  void skip_to(std::uint64_t next_store);
   std::uint64_t first_store() const noexcept { return first_store_; }
   std::uint64_t next_store() const noexcept { return first_store_ + stores_.size(); }
   /// Notes a store into those words of a line whose bits are set in `words`. Returns its number.
@@ -65,13 +68,18 @@ class LineModel {
   /// Every fence that ended before `place` is promised.
   void promise(pmem::JournalPlace place);
   std::uint64_t promised() const noexcept { return promised_; }
+  std::uint64_t ended() const noexcept { return fences_.size(); }
 
+  /// The fences that must be there.
+  enum class Kept : std::uint8_t { kPromised, kEnded };
   /// The process is killed; another one finds `pool`, which a power cut may still take back in
-  /// part. Nothing comes any more of the fences that were not promised.
-  void kill(std::span<const std::byte> pool);
+  /// part. Nothing comes any more of the fences that are not kept.
+  void kill(std::span<const std::byte> pool, Kept kept);
+  /// Whoever uses the pool now may rely on every fence that has ended.
+  void promise_ended() { promised_ = ended(); }
 
-  /// What is wrong with a pool that a power cut has left; empty: nothing.
-  std::string judge(std::span<const std::byte> pool) const;
+  /// What is wrong with a pool that a power cut has left, or a killed process; empty: nothing.
+  std::string judge(std::span<const std::byte> pool, Kept kept) const;
 
  private:
   struct Store {
@@ -92,6 +100,7 @@ class LineModel {
   std::uint64_t begin_of(std::uint32_t line, std::uint64_t word) const {
     return begin_[line * kWordsOfLine + word];
   }
+  static constexpr std::uint32_t kNoLine = ~std::uint32_t{0};
   std::string durable_fences(const std::uint64_t* pool, std::uint64_t& fences,
                              std::uint64_t& because) const;
 

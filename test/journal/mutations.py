@@ -19,7 +19,7 @@ class Mutation:
         self.file = file
         self.breaks = breaks  # the step of a protocol
         self.replacements = replacements
-        self.harmless = harmless  # why no power cut shows it
+        self.harmless = harmless  # why no power cut, and no kill, shows it
         self.checked = checked    # which check of the library ends the process instead
 
     def expected(self):
@@ -56,6 +56,13 @@ WAIT_OF_RUN = "  if (status.ok()) status = journal_.wait_between_work(head.neede
 SYNC_OF_RUN = "  if (status.ok()) status = pool_file_.sync_data();\n  if (status.ok()) status = j"
 HEAD_OF_RUN = "  if (status.ok()) status = journal_file_.write_head(head);\n"
 WRITE_BATCH = "  const Status status = file_.write(begin, {ring_.at(begin), end - begin});\n"
+NOTE = "    ring_.note_durable(end);\n"
+STORE_DURABLE = "    durable_.store(end, std::memory_order_release);\n"
+SYNC_OF_FOUND = "  if (Status s = target.file.sync_data(); !s.ok()) return s;\n"
+GOES_ON = "  if (!goes_on(*ring, file_, end)) return {};\n"
+WRITE_LEFT = ("    if (Status s = file_.write(place, {(*ring)->at(place), part - place}); !s.ok()) "
+              "return s;\n")
+LEFT_SEGMENT = "  const std::uint64_t segment_bytes = file_.head().segment_bytes;\n  for"
 
 REVOKE = "  const JournalPlace place = journal_.revoke(offset, pages.size());\n"
 WAIT_OF_REVOKE = ("  if (!journal_.wait_between_work(place).ok() || journal_.has_failed()) "
@@ -212,6 +219,64 @@ MUTATIONS = (
     Mutation("emptied_without_pages", "pool_journal.cc", "make_room: checkpoint 3",
              ("target.file.write(offset, {target.pool.data() + offset, kPageBytes})",
               "offset != ~std::uint64_t{0} ? Status() : Status(StatusCode::kIoError, \"\")")),
+    # Protocol journal-ring.
+    Mutation("ring_not_taken", "pool_journal.cc", "journal-ring 1",
+             (GOES_ON, GOES_ON.replace("(!", "(file_.head().epoch != 0 || !"))),
+    Mutation("ring_not_written", "pool_journal.cc", "journal-ring 1: the pages", (WRITE_LEFT, "")),
+    Mutation("ring_written_in_part", "pool_journal.cc", "journal-ring 1: the last page",
+             ("place < *left_end;) {", "place < *left_end / kPageBytes * kPageBytes;) {"),
+             ("std::min(page_end(*left_end), ", "std::min(*left_end / kPageBytes * kPageBytes, ")),
+    Mutation("ring_not_marked", "pool_journal.cc", "journal-ring 1: what it stores is dirty",
+             ("std::uint64_t bytes) { dirty_.mark(offset, bytes); };",
+              "std::uint64_t bytes) {\n    if (offset == ~bytes) dirty_.mark(offset, bytes); };")),
+    Mutation("end_of_ring_forgotten", "pool_journal.cc", "journal-ring 1: where the records end",
+             ("  if (*left_end > end.place) end = {", "  if (*left_end == 0) end = {")),
+    Mutation("head_before_ring", "pool_journal.cc", "journal-ring 1 before 2",
+             (LEFT_SEGMENT, """  JournalHead early = file_.head();
+  early.epoch += 1;
+  if (Status s = file_.write_head(early); !s.ok()) return s;
+""" + LEFT_SEGMENT)),
+    Mutation("ring_removed_first", "pool_journal.cc", "journal-ring 1 before 3",
+             (GOES_ON, GOES_ON + "  remove_ring();\n")),
+    Mutation("ring_not_removed", "pool_journal.cc", "journal-ring 3",
+             ("  if (!target.has_crash_ring) remove_ring();\n", ""),
+             harmless="its epoch is not the head's: nobody reads it; test/api looks for the file"),
+    Mutation("ring_not_replaced", "record_ring.cc", "journal-ring 3",
+             ("  remove_ring_of(journal);\n", "")),
+    Mutation("ring_waits_from_tail", "pool_journal.cc", "journal-ring: where records wait from",
+             ("named(file_, page_end(end.place))", "named(file_, head.tail)")),
+    Mutation("durable_not_noted", "journal.cc", "journal-ring: what is durable is noted",
+             (NOTE, "")),
+    Mutation("durable_noted_before_write", "journal.cc", "journal-ring: no gap",
+             (WRITE_BATCH, NOTE + WRITE_BATCH)),
+    Mutation("durable_noted_late", "journal.cc", "journal-ring: noted before the memory is used",
+             (NOTE + STORE_DURABLE, STORE_DURABLE + NOTE),
+             harmless="the mutex is held over both: nobody uses the memory in between"),
+    Mutation("any_record_of_ring", "record_ring.cc", "journal-ring: a record that is not whole",
+             ("    if (!is_record(copy, {head.journal_id, end, head.epoch})) break;\n",
+              "    if (copy.size() < sizeof record || head.data_bytes == 0) break;\n")),
+    Mutation("ring_of_any_opening", "record_ring.cc", "journal-ring: the opening",
+             ("head_->epoch == journal.epoch && ", ""),
+             harmless="the checksums of its records have the epoch, too"),
+    Mutation("ring_of_any_journal", "record_ring.cc", "journal-ring: the journal",
+             ("head_->journal_id == journal.journal_id &&\n", "\n"),
+             harmless="the name has the id, and so have the checksums of its records"),
+    Mutation("ring_of_any_start", "record_ring.cc", "journal-ring: the start of the system",
+             ("head_->boot == boot_id() && ", ""),
+             harmless="a power cut leaves no ring here; test/api damages the word"),
+    Mutation("ring_behind_gap", "pool_journal.cc", "journal-ring: no gap",
+             ("ring->waits_from() <= page_end(end.place)", "ring->waits_from() <= ~end.epoch"),
+             harmless="only files that were set back have a gap; test/api makes one"),
+    Mutation("ring_before_tail", "pool_journal.cc", "journal-ring: an old ring",
+             ("ring->waits_from() >= journal.head().tail &&",
+              "ring->waits_from() >= journal.head().tail % kPageBytes &&"),
+             harmless="only files that were set back have one: what is durable is noted before it "
+             "is a tail"),
+    # Protocols journal-begin and journal-end, after a kill.
+    Mutation("begin_without_sync", "pool_journal.cc", "journal-begin: the file before 1",
+             ("begins anew now.\n" + SYNC_OF_FOUND, "begins anew now.\n")),
+    Mutation("use_without_sync", "pool_journal.cc", "journal-begin: the file before a promise",
+             ("name this journal yet.\n" + SYNC_OF_FOUND, "name this journal yet.\n")),
     # Protocol journal-end.
     Mutation("never_closed", "pool_journal.cc", "journal-end 2",
              ("head.is_closed = is_closed ? 1 : 0;",

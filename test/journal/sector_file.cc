@@ -70,6 +70,12 @@ void SectorFile::fail(std::uint64_t offset, std::uint64_t bytes, Random& random)
   });
 }
 
+void SectorFile::end_writes(Chosen chosen) {
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    if (chosen[i] == kWholeSector) arrive(pending_[i]);
+  pending_.clear();
+}
+
 /// What is chosen, over the old content.
 void SectorFile::put(const Pending& sector, std::uint8_t chosen, std::byte* to) {
   if (chosen == kGarbledSector) {

@@ -41,6 +41,10 @@ class SectorFile {
   /// system takes the rest for written: no sync brings it to the medium, but readers get it.
   void fail(std::uint64_t offset, std::uint64_t bytes, Random& random);
 
+  /// The writes in flight end in this way: the chosen sectors are durable, the others are not
+  /// there.
+  void end_writes(Chosen chosen);
+
   /// The durable bytes and the chosen sectors, into `image`.
   void put_image(Chosen chosen, std::span<std::byte> image) const;
   /// Exchanges the chosen sectors with the durable ones. The same call takes it back.
