@@ -77,6 +77,8 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::recover(const std::string& poo
 //             opening, of another start of the system or of a copy of the journal is not read.
 //             The killed process noted in the ring what is durable before it used the memory
 //             again: else 1 would overwrite durable pages with later ones.
+//             A ring without a record change nothing: it waits from the page behind the records
+//             of the journal, and the first record of this opening must say where those end.
 // Need not:   know how far the last write of the killed process came: 1 writes the same bytes.
 Status PoolJournal::take_left_records(const ReplayMemory& memory, ReplayEnd& end) {
   const Result<std::optional<RecordRing>> ring = RecordRing::left(file_);
@@ -84,6 +86,7 @@ Status PoolJournal::take_left_records(const ReplayMemory& memory, ReplayEnd& end
   if (!goes_on(*ring, file_, end)) return {};
   const Result<JournalPlace> left_end = replay_left(**ring, file_, memory);
   if (!left_end.ok()) return left_end.status();
+  if (*left_end == (*ring)->waits_from()) return {};
   const std::uint64_t segment_bytes = file_.head().segment_bytes;
   for (JournalPlace place = (*ring)->waits_from(); place < *left_end;) {
     const JournalPlace part = std::min(page_end(*left_end), segment_end(place, segment_bytes));

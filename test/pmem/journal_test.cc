@@ -3,6 +3,7 @@
 #include "pmem/journal/journal.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,6 +221,23 @@ class LineSteps {
   std::uint64_t durable_ = 0;
 };
 
+std::string ring_of(const std::string& journal) {
+  struct stat info{};
+  REQUIRE(::stat(journal.c_str(), &info) == 0);
+  return fmt::format("/dev/shm/flugs-{:016x}-{:x}-{:x}.ring", kId, info.st_dev, info.st_ino);
+}
+
+/// The crash ring has its head only.
+void forget_ring_records(const std::string& journal) {
+  const std::string path = ring_of(journal);
+  Bytes bytes = read_file(path);
+  REQUIRE(bytes.size() > kPageBytes);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(kPageBytes), bytes.end(), std::byte{0});
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
 std::uint64_t rounds(std::uint64_t usual) {
   const char* factor = std::getenv("FLUGS_CRASH_STATES");
   return usual * (factor == nullptr ? 1 : std::strtoull(factor, nullptr, 10));
@@ -304,6 +322,27 @@ TEST_CASE("with a crash ring a killed process loses nothing that was appended", 
   }
 }
 
+TEST_CASE("a process killed before the first record of its crash ring leaves nothing in it",
+          "[pmem][journal]") {
+  LinePool pool(64 << 10, true);
+  LineSteps steps(pool);
+  bench::Random random(19);
+  steps.store_some(random);
+  steps.all_durable();
+  pool.restart(pool.file().cached);  // the records that are found end within a page
+  steps.judge();
+  forget_ring_records(pool.path().journal());
+  pool.restart(pool.file().cached);
+  steps.judge();
+  steps.store_some(random);
+  REQUIRE(pool.journal().wait_all_durable().ok());
+  steps.all_durable();
+  pool.remove_ring();
+  pool.restart(pool.file().cached);
+  steps.judge();
+  pool.remove_ring();
+}
+
 TEST_CASE("the crash ring of another process is mapped to be read only", "[pmem][journal]") {
   LinePool pool(64 << 10, true);
   pool.store(1, 2, 1);
@@ -315,7 +354,7 @@ TEST_CASE("the crash ring of another process is mapped to be read only", "[pmem]
   std::ifstream maps("/proc/self/maps");
   std::vector<std::string> protections;
   for (std::string line; std::getline(maps, line);)
-    if (line.find("/dev/shm/flugs-0000000000005678-") != std::string::npos)
+    if (line.find(ring_of(pool.path().journal())) != std::string::npos)
       protections.push_back(line.substr(line.find(' ') + 1, 4));
   std::sort(protections.begin(), protections.end());
   // The other process' own mapping, and the reader's.
