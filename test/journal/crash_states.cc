@@ -17,9 +17,11 @@ constexpr std::uint32_t kDepthMax = 2;
 constexpr std::uint64_t kLivesMax = 12;
 constexpr std::uint64_t kStepsMax = 60;
 constexpr unsigned kNestedStepsPercent = 15;
+constexpr unsigned kOpenedStepsPercent = 80;  // of the life before, an opening is all
 constexpr std::uint64_t kNestedStepsMax = 8;
 /// One of so many states is the beginning of a nested life.
 constexpr std::uint64_t kNestedOdds = 250;
+constexpr std::uint64_t kNestedOddsOfOpening = 8;  // that was killed
 /// Of so few pending sectors all subsets are built.
 constexpr std::size_t kAllSubsetsMax = 4;
 constexpr std::size_t kSinglesMax = 4;
@@ -232,8 +234,9 @@ void CrashStates::judge(Life& life, Death death, Chosen chosen, const char* when
   }
   if (life.depth() == 0 && random_.below(++candidates_) == 0)
     next_ = begin_from(life, death, chosen);
-  if (life.depth() < kDepthMax && random_.below(kNestedOdds) == 0)
-    begin_nested(life, death, chosen);
+  const bool is_in_opening = death == Death::kKill && !life.is_open();
+  const std::uint64_t odds = is_in_opening ? kNestedOddsOfOpening : kNestedOdds;
+  if (life.depth() < kDepthMax && random_.below(odds) == 0) begin_nested(life, death, chosen);
 }
 
 /// Recovers a state into the buffer of this depth. What is wrong with it; empty: nothing.
@@ -286,8 +289,8 @@ Begin CrashStates::begin_from(Life& life, Death death, Chosen chosen) {
 void CrashStates::begin_nested(Life& life, Death death, Chosen chosen) {
   const Begin begin = begin_from(life, death, chosen);
   Life nested(*this, random_, paths_[life.depth() + 1], life.depth() + 1, begin);
-  if (nested.open() && random_.chance(kNestedStepsPercent))
-    nested.do_steps(1 + random_.below(kNestedStepsMax));
+  const unsigned percent = life.is_open() ? kNestedStepsPercent : kOpenedStepsPercent;
+  if (nested.open() && random_.chance(percent)) nested.do_steps(1 + random_.below(kNestedStepsMax));
 }
 
 }  // namespace flugs::test

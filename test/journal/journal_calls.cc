@@ -125,6 +125,17 @@ int unlink(const char* path) noexcept {
   return real(path);
 }
 
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  // The name has an older version, which a search without one may find.
+  static auto* const real = reinterpret_cast<int (*)(pthread_cond_t*, pthread_mutex_t*)>(
+      ::dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2"));
+  if (flugs::test::disk_in_use == nullptr) return real(condition, mutex);
+  pthread_mutex_unlock(mutex);
+  flugs::test::disk_in_use->wait_for_others();
+  pthread_mutex_lock(mutex);
+  return 0;
+}
+
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
   if (flugs::test::disk_in_use != nullptr) return EAGAIN;

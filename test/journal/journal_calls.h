@@ -18,6 +18,8 @@ class JournalDisk {
   virtual int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   /// A checkpoint is copying a page: other threads may do something.
   virtual void meanwhile() = 0;
+  /// A thread waits for another one, which must do something.
+  virtual void wait_for_others() = 0;
 
   /// Opens the crash ring, or makes it: a descriptor, or -1 and errno.
   virtual int open_ring(bool makes) = 0;
@@ -29,8 +31,8 @@ class JournalDisk {
 };
 
 /// While this lives, every `pread` and `pwritev2` of the program, whatever its file, goes to the
-/// disk, and so do the calls that make, open and remove a crash ring; the system refuses threads.
-/// These may nest.
+/// disk, and so do the calls that make, open and remove a crash ring; the system refuses threads,
+/// and who waits on a condition does what others would do. These may nest.
 class JournalDiskInUse {
  public:
   explicit JournalDiskInUse(JournalDisk& disk) noexcept;

@@ -12,6 +12,7 @@ namespace {
 /// Enough to use space again that is not free before the head is there.
 constexpr std::uint64_t kStepsDuringHead = 12;
 constexpr unsigned kTornRecordPercent = 20;
+constexpr unsigned kRecoverLinesPercent = 15;
 
 }  // namespace
 
@@ -65,33 +66,34 @@ bool Life::open() {
   // What was found in a crash ring is durable, too.
   model_.promise_ended();
   if (has_ring_) begin_of_ring();
-  return name_journal();
+  name_journal();
+  if (is_well() && random_.chance(kRecoverLinesPercent)) recover_lines();
+  is_open_ = is_well();
+  return is_open_;
 }
 
-/// Its head may have been made in part.
+/// Its first record may be missing, or a part of its head.
 void Life::begin_of_ring() {
-  constexpr std::uint64_t kHeadWords = 13;
+  constexpr std::uint64_t kHeadWords = 12;
   const std::span<std::byte> ring = ring_.bytes();
   const Bytes made(ring.begin(), ring.end());
-  const std::uint64_t words = random_.below(kHeadWords);
-  std::fill(ring.begin() + static_cast<std::ptrdiff_t>(words * sizeof(words)), ring.end(),
-            std::byte{0});
-  cuts_.kill(*this, "the head of the ring is made");
+  for (const std::uint64_t words : {kHeadWords, random_.below(kHeadWords)}) {
+    std::fill(ring.begin() + static_cast<std::ptrdiff_t>(words * sizeof(words)), ring.end(),
+              std::byte{0});
+    cuts_.kill(*this, "the ring is begun");
+  }
   std::copy(made.begin(), made.end(), ring.begin());
 }
 
 /// Protocol journal-begin from step 2 on.
-bool Life::name_journal() {
-  if (journal_id_of(memory()) != journal_->id()) {
-    journal_id_of(memory()) = journal_->id();
-    const pmem::LineRun header{memory().data(), 1};
-    const bool is_named = journal().wait_durable(journal().append({&header, 1})).ok() &&
-                          journal_->checkpointer().write_now(0, pmem::kLineBytes).ok() &&
-                          journal_->set_closed(false).ok();
-    if (!is_named) cuts_.wrong(*this, "the journal cannot be named");
-  }
-  is_open_ = is_well();
-  return is_open_;
+void Life::name_journal() {
+  if (journal_id_of(memory()) == journal_->id()) return;
+  journal_id_of(memory()) = journal_->id();
+  const pmem::LineRun header{memory().data(), 1};
+  const bool is_named = journal().wait_durable(journal().append({&header, 1})).ok() &&
+                        journal_->checkpointer().write_now(0, pmem::kLineBytes).ok() &&
+                        journal_->set_closed(false).ok();
+  if (!is_named) cuts_.wrong(*this, "the journal cannot be named");
 }
 
 bool Life::close() {
@@ -157,12 +159,12 @@ Status Life::write(std::uint64_t offset, std::span<const std::byte> pages) {
 
 Status Life::send(std::uint64_t, std::uint64_t) {
   if (fails()) return refused("sync_file_range");
-  others();
+  others_outside_batch();
   return {};
 }
 
 Status Life::sync_data() {
-  others();
+  others_outside_batch();
   if (fails()) {
     cuts_.cut(*this, "the pool's file is synced");
     pool_file_.fail(0, kPoolBytes, random_);

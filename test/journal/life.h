@@ -71,6 +71,7 @@ class Life final : public pmem::PageFile, public JournalDisk {
 
   /// A write of the journal has failed: what the journal has of it, nobody knows.
   bool has_failed() const { return journal_ != nullptr && journal_->journal().has_failed(); }
+  bool is_open() const noexcept { return is_open_; }
   /// A checkpoint has failed, and then it did nothing more.
   bool is_ended() const noexcept { return is_ended_; }
   /// The journal has a head besides the one that may be in flight.
@@ -96,6 +97,7 @@ class Life final : public pmem::PageFile, public JournalDisk {
   void read_journal(std::uint64_t offset, std::span<std::byte> bytes) override;
   int write_journal(std::uint64_t offset, std::span<const std::byte> bytes) override;
   void meanwhile() override;
+  void wait_for_others() override;
   int open_ring(bool makes) override;
   void allocated_ring() override;
   void remove_ring() override;
@@ -104,9 +106,10 @@ class Life final : public pmem::PageFile, public JournalDisk {
  private:
   bool is_well() const;
   void begin_of_ring();
-  bool name_journal();
+  void name_journal();
   void step();
   void others(std::uint64_t steps_max = 4);
+  void others_outside_batch();
   void store_into(std::uint32_t line);
   void store_some();
   void fence_some();
@@ -115,6 +118,8 @@ class Life final : public pmem::PageFile, public JournalDisk {
   bool fence(std::vector<std::uint32_t> lines);
   void write_directly();
   bool fence_outside(const std::vector<std::uint32_t>& lines);
+  void recover_lines();
+  void punch_page();
   bool has_room(std::uint64_t bytes, std::uint64_t runs);
   void wait();
   void checkpoint();
@@ -141,10 +146,11 @@ class Life final : public pmem::PageFile, public JournalDisk {
   std::uint64_t calls_until_failure_ = 0;  // of devices; 0: none fails
   std::uint64_t reserved_ = 0;             // of the ring, by an append that others interrupt
   std::optional<Death> judged_as_;
-  bool has_ring_ = false;  // uses a crash ring
-  bool is_lazy_ = false;   // waits seldom: batches are large
-  bool is_ended_ = false;  // no further steps
-  bool is_open_ = false;   // steps may be done
+  std::uint64_t free_page_ = kPoolPages;  // nobody uses it any more; kPoolPages: none
+  bool has_ring_ = false;                 // uses a crash ring
+  bool is_lazy_ = false;                  // waits seldom: batches are large
+  bool is_ended_ = false;                 // no further steps
+  bool is_open_ = false;                  // steps may be done
   bool is_others_turn_ = false;
   bool is_writing_batch_ = false;
   std::unique_ptr<pmem::PoolJournal> journal_;  // last: it uses all of the above

@@ -20,6 +20,10 @@ constexpr std::uint64_t kLinesOfRecord = kSegmentBytes / 4 / pmem::kLineBytes;
 constexpr std::uint64_t kCallsOfCheckpoint = 12;
 constexpr std::uint64_t kDirectPagesMax = 3;
 constexpr unsigned kKillBehindFencePercent = 50;
+constexpr unsigned kPunchPercent = 3;
+constexpr std::uint64_t kRecoveredMax = 6;
+
+std::uint64_t page_of(std::uint32_t line) { return line * pmem::kLineBytes / pmem::kPageBytes; }
 
 }  // namespace
 
@@ -37,7 +41,9 @@ void Life::step() {
     fence_to_page_end();
   } else if (choice < 91) {
     is_lazy_&& random_.chance(90) ? fence_many() : wait();
-  } else if (choice < 97) {
+  } else if (choice < 93) {
+    punch_page();
+  } else if (choice < 98) {
     if (!is_lazy_ || random_.chance(30)) checkpoint();
   } else {
     // Nobody promises anything by it.
@@ -63,13 +69,26 @@ void Life::others(std::uint64_t steps_max) {
   is_others_turn_ = false;
 }
 
+/// Where a thread that punches holes need not wait for a batch of pages.
+void Life::others_outside_batch() {
+  others();
+  if (!is_open_ || is_others_turn_ || !is_well() || !appending_.empty()) return;
+  if (!random_.chance(kPunchPercent)) return;
+  is_others_turn_ = true;
+  punch_page();
+  is_others_turn_ = false;
+}
+
+/// In a page that somebody uses.
 std::uint32_t Life::drawn_line() {
   const std::vector<std::uint32_t>& near = appending_.empty() ? hot_lines_ : appending_;
   for (;;) {
     const auto line = random_.chance(kHotPercent)
                           ? near[random_.below(near.size())]
                           : static_cast<std::uint32_t>(1 + random_.below(kPoolLines - 1));
-    if (!std::binary_search(unshared_.begin(), unshared_.end(), line)) return line;
+    const bool is_free = page_of(line) == free_page_ ||
+                         std::binary_search(unshared_.begin(), unshared_.end(), line);
+    if (!is_free) return line;
   }
 }
 
@@ -131,11 +150,16 @@ void Life::fence_to_page_end() {
   }
 }
 
-/// False: there was no room for it, and the lines are still to be flushed.
+/// What recovery stores while nobody else uses the pool. The journal may be half full already.
+void Life::recover_lines() {
+  for (std::uint64_t i = 1 + random_.below(kRecoveredMax); i != 0 && is_well(); --i) fence_many();
+}
+
+/// False: nothing was appended, and the lines are still to be flushed.
 bool Life::fence(std::vector<std::uint32_t> lines) {
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  if (lines.empty()) return true;
+  if (lines.empty()) return false;
   std::vector<pmem::LineRun> runs;
   for (const std::uint32_t line : lines) {
     const std::byte* const begin = memory().data() + line * pmem::kLineBytes;
@@ -144,7 +168,9 @@ bool Life::fence(std::vector<std::uint32_t> lines) {
     else
       runs.push_back({begin, 1});
   }
-  if (!has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
+  // A full journal makes the append wait for a checkpoint.
+  const bool may_wait = !is_others_turn_ && random_.chance(50);
+  if (!may_wait && !has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
     if (!is_others_turn_) checkpoint();
     if (!is_well() || !has_room(pmem::record_bytes(runs), lines.size() / kLinesOfRecord + 1)) {
       unflushed_.insert(unflushed_.end(), lines.begin(), lines.end());
@@ -159,7 +185,7 @@ bool Life::fence(std::vector<std::uint32_t> lines) {
   const pmem::JournalPlace place = journal().append(runs);
   reserved_ = reserved;
   std::swap(appending_, lines);
-  if (!is_well()) return true;
+  if (!is_well()) return false;
   model_.fence(captured, place);
   if (random_.chance(kKillBehindFencePercent)) cuts_.kill(*this, "a fence has ended");
   return true;
@@ -215,6 +241,34 @@ bool Life::has_room(std::uint64_t bytes, std::uint64_t records) {
   if (is_writing_batch_ && end + most - journal().durable() > kMemoryRingBytes) return false;
   return journal().used_bytes() + reserved_ + most + pmem::kPageBytes <= kRingBytes;
 }
+
+/// A fence says that nobody uses a page any more. Then the page becomes a hole.
+void Life::punch_page() {
+  const std::uint64_t page = 1 + random_.below(kPoolPages - 1);
+  const auto is_here = [&](std::uint32_t line) { return page_of(line) == page; };
+  if (std::any_of(unshared_.begin(), unshared_.end(), is_here)) return;
+  free_page_ = page;
+  std::erase_if(unflushed_, [&](std::uint32_t line) { return page_of(line) == page; });
+  const std::uint32_t line = drawn_line();
+  store_into(line);
+  unflushed_.pop_back();
+  const std::uint64_t offset = page * pmem::kPageBytes;
+  if (fence({line})) {
+    const std::uint64_t fences = model_.ended();
+    static_cast<void>(journal_->checkpointer().without_pages(offset, pmem::kPageBytes, [&] {
+      const Bytes zeros(pmem::kPageBytes);
+      std::copy(zeros.begin(), zeros.end(), memory().data() + offset);
+      model_.punch(page, fences);
+      pool_file_.write(offset, zeros, random_);
+      cuts_.cut(*this, "a hole is punched");
+      return Status();
+    }));
+  }
+  free_page_ = kPoolPages;
+}
+
+/// An append waits for room.
+void Life::wait_for_others() { checkpoint(); }
 
 void Life::wait() {
   const pmem::JournalPlace place = journal().end();

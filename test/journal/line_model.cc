@@ -10,7 +10,8 @@ namespace flugs::test {
 LineModel::LineModel(std::span<const std::byte> pool, std::uint64_t first_store)
     : begin_(pool.size() / sizeof(std::uint64_t)),
       first_store_(first_store),
-      index_(pool.size() / pmem::kLineBytes) {
+      index_(pool.size() / pmem::kLineBytes),
+      punched_(pool.size() / pmem::kPageBytes) {
   std::memcpy(begin_.data(), pool.data(), pool.size());
 }
 
@@ -36,6 +37,21 @@ std::uint64_t LineModel::store(std::uint32_t line, std::uint8_t words) {
   for (std::uint64_t word = 0; word < kWordsOfLine; ++word)
     if ((words >> word & 1) != 0) stored.now[word] = number;
   return number;
+}
+
+void LineModel::punch(std::uint64_t page, std::uint64_t fences) {
+  constexpr std::uint64_t kLinesOfPage = pmem::kPageBytes / pmem::kLineBytes;
+  punched_[page] = next_store();
+  stores_.push_back({kNoLine, 0, fences});
+  for (std::uint64_t i = 0; i < kLinesOfPage; ++i)
+    touched(static_cast<std::uint32_t>(page * kLinesOfPage + i)).now.fill(punched_[page]);
+}
+
+/// Whether this store was made to this word.
+bool LineModel::is_made(std::uint64_t store, std::uint32_t line, std::uint64_t word) const {
+  if (store < first_store_ || store >= next_store()) return false;
+  const Store& made = stores_[store - first_store_];
+  return store == punched(line) || (made.line == line && (made.words >> word & 1) != 0);
 }
 
 std::vector<LineModel::Captured> LineModel::capture(std::span<const std::uint32_t> lines) const {
@@ -70,6 +86,7 @@ void LineModel::kill(std::span<const std::byte> pool, Kept kept) {
   if (kept == Kept::kPromised) fences_.resize(promised_);
   for (Line& line : touched_) {
     std::memcpy(line.now.data(), pool.data() + line.line * pmem::kLineBytes, pmem::kLineBytes);
+    for (std::uint64_t& word : line.now) word = shown(line.line, word);
     for (std::vector<Capture>& captures : line.captures)
       std::erase_if(captures, [&](const Capture& capture) { return capture.fence > ended(); });
   }
@@ -80,16 +97,17 @@ std::string LineModel::durable_fences(const std::uint64_t* pool, std::uint64_t& 
                                       std::uint64_t& because) const {
   for (const Line& line : touched_)
     for (std::uint64_t word = 0; word < kWordsOfLine; ++word) {
-      const std::uint64_t shown = pool[line.line * kWordsOfLine + word];
-      if (shown == begin_of(line.line, word) || shown < first_store_) continue;
-      const bool is_store = shown >= first_store_ && shown < next_store();
-      const Store* const store = is_store ? &stores_[shown - first_store_] : nullptr;
-      if (store == nullptr || store->line != line.line || (store->words >> word & 1) == 0)
+      const std::uint64_t found = pool[line.line * kWordsOfLine + word];
+      if (found == begin_of(line.line, word)) continue;
+      const std::uint64_t store = shown(line.line, found);
+      if (store < first_store_) continue;  // judge says whether the word may be so old
+      if (!is_made(store, line.line, word))
         return fmt::format("line {}, word {} shows {}, which was not stored there", line.line, word,
-                           shown);
-      if (store->fences <= fences) continue;
-      fences = store->fences;
-      because = shown;
+                           store);
+      const std::uint64_t before = stores_[store - first_store_].fences;
+      if (before <= fences) continue;
+      fences = before;
+      because = store;
     }
   return {};
 }
@@ -110,14 +128,18 @@ std::string LineModel::judge(std::span<const std::byte> pool, Kept kept) const {
       const std::vector<Capture>& captures = line.captures[word];
       auto newest = captures.rbegin();
       while (newest != captures.rend() && newest->fence > fences) ++newest;
-      const std::uint64_t shown = words[line.line * kWordsOfLine + word];
+      const std::uint64_t found = words[line.line * kWordsOfLine + word];
+      // A hole may not be there before the fences that allow it.
+      const std::uint64_t hole = shown(line.line, found);
+      const bool is_hole = hole != found && stores_[hole - first_store_].fences <= fences;
+      const std::uint64_t store = is_hole ? hole : found;
       const bool is_free = newest != captures.rend() && newest->store == 0;
-      if (shown < first_store_ && shown != begin_of(line.line, word) && !is_free)
+      if (hole < first_store_ && found != begin_of(line.line, word) && !is_free)
         return fmt::format("line {}, word {} shows {}, which was not stored there", line.line, word,
-                           shown);
-      if (newest == captures.rend() || shown >= newest->store) continue;
+                           found);
+      if (newest == captures.rend() || store >= newest->store) continue;
       return fmt::format("line {}, word {} shows {}, but fence {} captured {}, and fence {} {}",
-                         line.line, word, shown, newest->fence, newest->store, fences,
+                         line.line, word, store, newest->fence, newest->store, fences,
                          because == 0 ? std::string("must be there")
                                       : fmt::format("is before store {}, which is shown", because));
     }

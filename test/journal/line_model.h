@@ -58,6 +58,9 @@ class LineModel {
   std::uint64_t next_store() const noexcept { return first_store_ + stores_.size(); }
   /// Notes a store into those words of a line whose bits are set in `words`. Returns its number.
   std::uint64_t store(std::uint32_t line, std::uint8_t words);
+  /// The page is zeros from now on, in memory and in the file. A word that shows 0 shows this
+  /// store, which comes behind the first `fences` fences.
+  void punch(std::uint64_t page, std::uint64_t fences);
   /// What a fence captures that is about to begin. Others may store before it ends.
   std::vector<Captured> capture(std::span<const std::uint32_t> lines) const;
   /// The fence has ended, at this place of the journal.
@@ -101,6 +104,14 @@ class LineModel {
     return begin_[line * kWordsOfLine + word];
   }
   static constexpr std::uint32_t kNoLine = ~std::uint32_t{0};
+  std::uint64_t punched(std::uint32_t line) const {
+    return punched_[line * pmem::kLineBytes / pmem::kPageBytes];
+  }
+  /// The store that a word of a line shows.
+  std::uint64_t shown(std::uint32_t line, std::uint64_t word) const {
+    return word == 0 && punched(line) != 0 ? punched(line) : word;
+  }
+  bool is_made(std::uint64_t store, std::uint32_t line, std::uint64_t word) const;
   std::string durable_fences(const std::uint64_t* pool, std::uint64_t& fences,
                              std::uint64_t& because) const;
 
@@ -111,6 +122,7 @@ class LineModel {
   std::uint64_t promised_ = 0;
   std::vector<std::uint32_t> index_;  // of a line in touched_, from 1; 0: nothing was stored there
   std::vector<Line> touched_;
+  std::vector<std::uint64_t> punched_;  // for each page: the last store of this kind, or 0
 };
 
 }  // namespace flugs::test

@@ -107,6 +107,11 @@ MUTATIONS = (
     Mutation("failed_write_durable", "journal.cc", "journal 4: a failed write",
              ("  if (status.ok()) {\n    ring_",
               "  if (status.ok() || !status.ok()) {\n    ring_")),
+    Mutation("no_wait_for_room", "journal.cc", "journal 3: the wait for room",
+             ("(end - recycled_ > data_bytes_)", "(end - recycled_ > 2 * data_bytes_)")),
+    Mutation("no_room_for_pad", "journal.cc", "journal 3: room for the pad of the batch",
+             ("(left < bytes ? left : 0) + bytes + kPageBytes;",
+              "(left < bytes ? left : 0) + bytes;")),
     # Protocol checkpoint.
     Mutation("tail_at_end", "checkpointer.cc", "checkpoint 1 before 2",
              (WAIT_OF_RUN, WAIT_OF_RUN + "  head.tail = journal_.durable();\n"
@@ -152,6 +157,17 @@ MUTATIONS = (
     Mutation("no_sync_of_written_now", "checkpointer.cc", "journal-begin 3",
              ("end, needed);\n  if (status.ok()) status = pool_file_.sync_data();\n",
               "end, needed);\n")),
+    # Protocol hole-punch.
+    Mutation("no_wait_to_punch", "checkpointer.cc", "hole-punch 2: what made the space free",
+             ("  if (Status s = journal_.wait_all_durable(); !s.ok()) return s;\n", "")),
+    Mutation("punch_in_a_batch", "checkpointer.cc", "hole-punch 2: copies on their way",
+             ("!s.ok()) return s;\n  const std::scoped_lock lock(batch_mutex_);\n  const",
+              "!s.ok()) return s;\n  const"),
+             harmless="one thread punches between batches; test/pmem/journal_test.cc has two"),
+    Mutation("punched_pages_dirty", "checkpointer.cc", "hole-punch 2: the marks",
+             ("  const std::uint64_t end = (offset + bytes) / kPageBytes;\n  for",
+              "  const std::uint64_t end = offset / kPageBytes;\n  for"),
+             harmless="the pages are zeros in memory, too: a checkpoint only fills the hole"),
     # The head.
     Mutation("heads_in_one_page", "journal_file.cc", "the head: two copies",
              ("next.sequence % 2 * kPageBytes", "0 * kPageBytes")),
@@ -231,6 +247,8 @@ MUTATIONS = (
               "std::uint64_t bytes) {\n    if (offset == ~bytes) dirty_.mark(offset, bytes); };")),
     Mutation("end_of_ring_forgotten", "pool_journal.cc", "journal-ring 1: where the records end",
              ("  if (*left_end > end.place) end = {", "  if (*left_end == 0) end = {")),
+    Mutation("end_of_empty_ring", "pool_journal.cc", "journal-ring 1: a ring without a record",
+             ("  if (*left_end == (*ring)->waits_from()) return {};\n", "")),
     Mutation("head_before_ring", "pool_journal.cc", "journal-ring 1 before 2",
              (LEFT_SEGMENT, """  JournalHead early = file_.head();
   early.epoch += 1;

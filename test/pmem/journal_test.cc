@@ -411,6 +411,33 @@ TEST_CASE("openings that are cut short again and again do not fill the journal",
   }
 }
 
+TEST_CASE("a hole is punched neither into a batch of pages, nor before its record is durable",
+          "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  const std::uint64_t page_lines = kPageBytes / kLineBytes;
+  pool.store(page_lines, page_lines, 1);
+  const JournalPlace frees = pool.journal().end();
+  std::atomic<int> punched{0};
+  std::thread puncher;
+  int punched_in_batch = -1;
+  pool.file().meanwhile = [&] {
+    if (puncher.joinable()) return;
+    puncher = std::thread([&] {
+      static_cast<void>(pool.checkpointer().without_pages(kPageBytes, kPageBytes, [&] {
+        punched = pool.journal().is_durable(frees) ? 1 : 2;
+        return Status();
+      }));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    punched_in_batch = punched;
+  };
+  CHECK(pool.checkpointer().run().ok());
+  puncher.join();
+  pool.file().meanwhile = nullptr;
+  CHECK(punched_in_batch == 0);
+  CHECK(punched == 1);
+}
+
 TEST_CASE("a journal that is cut anywhere is replayed up to the cut", "[pmem][journal]") {
   LinePool pool(64 << 10);
   LineSteps steps(pool);
