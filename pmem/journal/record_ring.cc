@@ -112,14 +112,16 @@ Result<RecordRing> RecordRing::named(const JournalFile& journal, JournalPlace du
   RecordRing ring(journal.head().segment_bytes);
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   const FileHandle file(::open(path.c_str(), kFlags, S_IRUSR | S_IWUSR));
-  if (file.fd() < 0) return ring_error(path, "cannot make the crash ring", errno);
+  if (file.fd() < 0)
+    return ring_error(path, "cannot make the crash ring (OpenOptions::crash_ring)", errno);
   // With all of its memory: a store must not find /dev/shm full.
   int error = 0;
   do error = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(kPageBytes + ring.bytes_));
   while (error == EINTR);
   if (error != 0 || !ring.map(file.fd(), PROT_READ | PROT_WRITE)) {
-    const Status status =
-        ring_error(path, "cannot allocate the crash ring", error != 0 ? error : errno);
+    const std::string what = fmt::format(
+        "cannot allocate the {} bytes of the crash ring (OpenOptions::crash_ring)", ring.bytes_);
+    const Status status = ring_error(path, what.c_str(), error != 0 ? error : errno);
     ::unlink(path.c_str());
     return status;
   }

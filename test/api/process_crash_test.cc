@@ -1,19 +1,17 @@
 // Commits that survive the death of the process only: what the journal had not written yet lies in
 // a file on /dev/shm.
-#include <dirent.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "test/support/crash_rings.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -30,23 +28,6 @@ OpenOptions ring_options(const std::string& path, bool has_ring) {
   // An eighth of its ring, from which on it is written, has room for all rows.
   options.tuning.journal_bytes = std::uint64_t{16} << 20;
   return options;
-}
-
-/// The crash rings of the pool at `path`, whose journal is there.
-std::vector<std::string> ring_files(const std::string& path) {
-  struct stat info{};
-  REQUIRE(::stat((path + ".journal").c_str(), &info) == 0);
-  char end[64];
-  std::snprintf(end, sizeof end, "-%llx-%llx.ring", static_cast<unsigned long long>(info.st_dev),
-                static_cast<unsigned long long>(info.st_ino));
-  std::vector<std::string> names;
-  DIR* const folder = ::opendir("/dev/shm");
-  REQUIRE(folder != nullptr);
-  while (const dirent* entry = ::readdir(folder))
-    if (std::string_view(entry->d_name).ends_with(end))
-      names.push_back(std::string("/dev/shm/") + entry->d_name);
-  ::closedir(folder);
-  return names;
 }
 
 /// Changes a byte of the only ring.
