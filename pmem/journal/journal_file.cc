@@ -99,12 +99,14 @@ Status JournalFile::check_free(const Status& head_found) const {
 }
 
 Result<JournalFile> JournalFile::create(const std::string& path, std::uint64_t pool_uuid,
-                                        std::uint64_t journal_id, JournalShape shape) {
+                                        std::uint64_t journal_id, JournalShape shape,
+                                        FunctionRef<void(const JournalFile&)> replaces) {
   Result<JournalFile> file = open_file(path, O_RDWR | O_CREAT);
   if (!file.ok()) return file;
   if (Status s = file->lock(); !s.ok()) return s;
   const Status found = file->read_head();
   if (Status s = file->check_free(found); !s.ok()) return s;
+  if (found.ok()) replaces(*file);
   const bool has_ring = found.ok() && file->head_.data_bytes == shape.data_bytes &&
                         file->head_.segment_bytes == shape.segment_bytes;
   Status status = has_ring ? Status() : file->write_zeros(kJournalDataOffset + shape.data_bytes);

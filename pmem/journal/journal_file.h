@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/journal/journal_format.h"
 #include "pmem/medium/file_handle.h"
@@ -23,11 +24,13 @@ std::string journal_path(const std::string& pool_path);
 class JournalFile {
  public:
   /// Makes the file, or begins a closed journal anew, with zeros in a ring of `shape`; the head
-  /// says that it is closed. A ring of this shape that exists is used again as it is.
+  /// says that it is closed. A ring of this shape that exists is used again as it is. Calls
+  /// `replaces` with the closed journal that is there, before it is gone.
   /// kInvalidArgument: another file has its name, or the journal of a pool that was not closed;
   /// kBusy; kOutOfSpace, kReadOnly, kIoError.
   static Result<JournalFile> create(const std::string& path, std::uint64_t pool_uuid,
-                                    std::uint64_t journal_id, JournalShape shape);
+                                    std::uint64_t journal_id, JournalShape shape,
+                                    FunctionRef<void(const JournalFile&)> replaces);
   enum class Use : std::uint8_t { kRead, kWrite };
   /// Opens the journal that the pool needs. kNotFound; kCorrupt; kIncompatible; kBusy; kReadOnly;
   /// kIoError.

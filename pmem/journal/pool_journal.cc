@@ -25,8 +25,10 @@ Result<std::unique_ptr<PoolJournal>> PoolJournal::create(const std::string& pool
   if (Status s = target.file.sync_data(); !s.ok()) return s;
   Result<DirtyPages> dirty = DirtyPages::reserve(target.pool_bytes_max, pool_path);
   if (!dirty.ok()) return std::move(dirty).status();
+  // A process leaves one that is killed while it begins a journal: nothing waits in it.
+  const auto remove_former = [](const JournalFile& former) { remove_ring_of(former); };
   Result<JournalFile> file =
-      JournalFile::create(journal_path(pool_path), pool_uuid, journal_id, shape);
+      JournalFile::create(journal_path(pool_path), pool_uuid, journal_id, shape, remove_former);
   if (!file.ok()) return std::move(file).status();
   std::unique_ptr<PoolJournal> made(new PoolJournal(*std::move(file), *std::move(dirty)));
   if (Status s = made->begin(target, {.place = 0, .epoch = 0}); !s.ok()) return s;

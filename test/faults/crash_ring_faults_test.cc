@@ -186,4 +186,19 @@ TEST_CASE("an opening that is killed while it takes over a crash ring loses noth
   CHECK(deaths > 4);  // pages of the ring, and the head, for both
 }
 
+TEST_CASE("an opening that is killed while it begins a journal leaves no crash ring",
+          "[faults][ring]") {
+  for (int n = 1;; ++n) {
+    const TemporaryPath path("/var/tmp");
+    if (!leave_waiting_rows(path.string())) return;
+    CHECK(rows_of(options_with_ring(path.string(), true)) == kWaitingRows);
+    const bool was_killed = open_and_die(options_with_ring(path.string(), true), n);
+    static_cast<void>(open_and_die(options_with_ring(path.string(), true), (n + 1) / 2));
+    INFO("call " << n);
+    CHECK(rows_of(options_with_ring(path.string(), n % 2 == 0)) == kWaitingRows);
+    CHECK(ring_files(path.string()).empty());
+    if (!was_killed) break;
+  }
+}
+
 }  // namespace flugs::test
