@@ -75,6 +75,33 @@ Status JournalFile::lock() const {
                             path_));
 }
 
+/// Whether the file has zeros only, but for a head that a power cut has torn. A journal is made so,
+/// and gets a record, and the other copy of its head, before anybody may need it. So nothing is
+/// lost if it begins anew. A damaged journal that is needed has more. A head without the magic may
+/// belong to any file.
+Result<bool> JournalFile::has_only_torn_head(std::uint64_t file_bytes) const {
+  std::array<Page, 16> part;
+  std::uint64_t heads = 0;
+  for (std::uint64_t at = 0; at < file_bytes;) {
+    const std::size_t wanted = std::min<std::uint64_t>(sizeof part, file_bytes - at);
+    const ssize_t got = ::pread(fd(), part.data(), wanted, static_cast<off_t>(at));
+    if (got < 0) return failed("cannot read", errno);
+    if (got == 0) break;
+    std::span<std::byte> bytes(part.front().bytes.data(), static_cast<std::size_t>(got));
+    for (const std::uint64_t head : {std::uint64_t{0}, kPageBytes}) {
+      if (at != 0 || bytes.size() < head + sizeof(JournalHead)) continue;
+      if (std::memcmp(bytes.data() + head, kJournalMagic.data(), kJournalMagic.size()) != 0)
+        continue;
+      std::memset(bytes.data() + head, 0, sizeof(JournalHead));
+      ++heads;
+    }
+    const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    if (!std::all_of(bytes.begin(), bytes.end(), is_zero)) return false;
+    at += static_cast<std::uint64_t>(got);
+  }
+  return heads == 1;
+}
+
 /// What lies at the path may be another file, or the last changes of another pool. Zeros in place
 /// of heads are left of a creation that was cut short.
 Status JournalFile::check_free(const Status& head_found) const {
@@ -93,6 +120,14 @@ Status JournalFile::check_free(const Status& head_found) const {
       return failed("cannot read", errno);
   }
   if (magics == decltype(magics){}) return {};
+  struct stat info{};
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+  const bool may_be_torn = head_found.code() == StatusCode::kCorrupt;
+  const Result<bool> is_torn = may_be_torn
+                                   ? has_only_torn_head(static_cast<std::uint64_t>(info.st_size))
+                                   : Result<bool>(false);
+  if (!is_torn.ok()) return is_torn.status();
+  if (*is_torn) return {};
   return Status(
       StatusCode::kInvalidArgument,
       fmt::format("{}: exists, and is no journal that this program can use: move it away", path_));

@@ -71,6 +71,7 @@ class JournalFile {
   int fd() const noexcept { return opened_->handle.fd(); }
   static Result<JournalFile> open_file(const std::string& path, int flags);
   Status lock() const;
+  Result<bool> has_only_torn_head(std::uint64_t file_bytes) const;
   Status check_free(const Status& head_found) const;
   Status begin(std::uint64_t pool_uuid, std::uint64_t journal_id, JournalShape shape);
   Status read_head();

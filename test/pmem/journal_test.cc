@@ -438,6 +438,43 @@ TEST_CASE("a hole is punched neither into a batch of pages, nor before its recor
   CHECK(punched == 1);
 }
 
+TEST_CASE("a journal whose first head is torn begins anew, and no other damaged one does",
+          "[pmem][journal]") {
+  const test::TemporaryPath path;
+  test::PoolBuffer memory(kPoolBytes);
+  FileWithPower file;
+  const PoolJournal::Target target{.pool = memory.span(),
+                                   .pool_bytes_max = kPoolBytes,
+                                   .file = file,
+                                   .replay_ns = ~std::uint64_t{0}};
+  const auto create = [&] {
+    return PoolJournal::create(path.string(), kUuid, kId, journal_shape(64 << 10), target).status();
+  };
+  REQUIRE(create().ok());
+  const Bytes made = read_file(path.journal());
+  const auto with_head = [&](std::uint64_t at, std::size_t bytes) {
+    Bytes image(made.size());
+    std::copy_n(made.begin() + kPageBytes, bytes, image.begin() + static_cast<std::ptrdiff_t>(at));
+    return image;
+  };
+  for (const std::uint64_t at : {std::uint64_t{0}, kPageBytes})
+    for (std::size_t bytes = 0; bytes < sizeof(JournalHead); bytes += 8) {
+      write_file(path.journal(), with_head(at, bytes));
+      CHECK(create().ok());
+    }
+  Bytes two_heads = with_head(0, 64);
+  std::copy_n(two_heads.begin(), 64, two_heads.begin() + kPageBytes);
+  Bytes with_record = with_head(0, 64);
+  with_record.back() = std::byte{1};
+  Bytes foreign = with_head(0, 64);
+  foreign[0] = std::byte{'F'};
+  for (const Bytes& image : {two_heads, with_record, foreign}) {
+    write_file(path.journal(), image);
+    CHECK(create().code() == StatusCode::kInvalidArgument);
+    CHECK(read_file(path.journal()) == image);
+  }
+}
+
 TEST_CASE("a journal that is cut anywhere is replayed up to the cut", "[pmem][journal]") {
   LinePool pool(64 << 10);
   LineSteps steps(pool);
