@@ -11,9 +11,21 @@ from dax_vm.common import CannotRun, program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What brings up NVDIMMs and virtio-pmem. Where one is built in, modprobe says so.
-DRIVERS = ("libnvdimm", "nfit", "nd_pmem", "nd_e820", "virtio_pci", "virtio_pmem", "dax_pmem",
-           "crc32c_generic", "ext4")
+
+class Guest:
+    """What a guest does: the file with its jobs, and drivers, those last that a job loads itself.
+    Where a driver is built in, modprobe says so."""
+
+    def __init__(self, jobs, drivers, late_drivers=()):
+        self.jobs = jobs
+        self.drivers = drivers
+        self.late_drivers = late_drivers
+
+
+# What brings up NVDIMMs and virtio-pmem.
+DAX_GUEST = Guest(os.path.join(HERE, "guest_jobs"),
+                  ("libnvdimm", "nfit", "nd_pmem", "nd_e820", "virtio_pci", "virtio_pmem",
+                   "dax_pmem", "crc32c_generic", "ext4"))
 
 
 class Kernel:
@@ -58,10 +70,10 @@ class Kernel:
             raise CannotRun(f"expected one {pattern}, found {len(found)}")
         return found[0]
 
-    def module_files(self):
+    def module_files(self, drivers):
         """Paths of the drivers' modules, each behind those it needs."""
         files = []
-        for driver in DRIVERS:
+        for driver in drivers:
             # Of ndctl's files one hides libnvdimm from modprobe: hence no configuration at all.
             done = subprocess.run(
                 [program("modprobe"), "-C", "/dev/null", "-d", self._root, "-S", self.version,
@@ -137,18 +149,19 @@ def stripped(path):
         return file.read()
 
 
-def build_initramfs(path, kernel, programs, test_commands):
+def build_initramfs(path, kernel, guest, programs, test_commands=()):
     """Writes the initial file system with the programs in /bin and the list of tests to run."""
     archive = Archive()
-    with open(os.path.join(HERE, "guest_init"), "rb") as script:
-        archive.add("init", Archive.FILE, script.read())
+    archive.add_file("init", os.path.join(HERE, "guest_init"))
+    archive.add_file("jobs", guest.jobs)
     archive.add_file("bin/busybox", program("busybox"))
-    order = []
-    for module in kernel.module_files():
-        name = os.path.basename(module)
-        archive.add_file("modules/" + name, module)
-        order.append(name)
-    archive.add("modules/order", Archive.FILE, "".join(f"{n}\n" for n in order).encode())
+    early = kernel.module_files(guest.drivers)
+    late = [m for m in kernel.module_files(guest.late_drivers) if m not in early]
+    for name, modules in (("order", early), ("late", late)):
+        for module in modules:
+            archive.add_file("modules/" + os.path.basename(module), module)
+        archive.add("modules/" + name, Archive.FILE,
+                    "".join(os.path.basename(m) + "\n" for m in modules).encode())
     for tested in programs:
         archive.add("bin/" + os.path.basename(tested), Archive.FILE, stripped(tested))
         for library in shared_libraries(tested):
