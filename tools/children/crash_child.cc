@@ -50,6 +50,7 @@ class CrashChild {
           policy_of({.mode = TatpMerge::Mode::kAuto, .interval_ms = plan.merge_interval_ms});
     if (plan.segment_bytes != 0)
       options.segment_bytes = options.tuning.grow_ahead_bytes = plan.segment_bytes;
+    options.tuning.journal_bytes = plan.journal_bytes;
     Result<Database> database = Database::open(options);
     if (!database.ok()) return could_not_run(database.status());
     publish_opening(*database);

@@ -42,6 +42,8 @@ void add_crash_plan(CLI::App& app, Action& action) {
   command->add_option("--log-entries", plan.log_entries);
   command->add_option("--pool-bytes-max", plan.pool_bytes_max);
   command->add_option("--segment-bytes", plan.segment_bytes);
+  command->add_option("--journal-bytes", plan.journal_bytes);
+  command->add_option("--merge-interval", plan.merge_interval_ms);
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }
 
