@@ -19,9 +19,15 @@ def create(path, size):
 def copy(source, target, offset=0):
     """A copy of what begins at `offset`, sparse where the original is, so that it costs what was
     written."""
+    create(target, os.path.getsize(source) - offset)
+    overwrite(source, target, offset)
+
+
+def overwrite(source, target, offset=0):
+    """Copies what `source` has from `offset` on into a file that has at most holes and zeros where
+    `source` has a hole."""
     size = os.path.getsize(source)
-    with open(source, "rb") as reader, open(target, "wb") as writer:
-        writer.truncate(size - offset)
+    with open(source, "rb") as reader, open(target, "r+b") as writer:
         end = offset
         while end < size:
             try:

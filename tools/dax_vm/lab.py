@@ -16,14 +16,17 @@ SEGMENT_BYTES = 1 << 20
 
 
 class Variant:
-    """A processor and a device, and what flugs must find there."""
+    """A processor and a device, what flugs must find there, and more options of the witness's
+    plan."""
 
-    def __init__(self, name, processor, device, medium, flush):
+    def __init__(self, name, processor, device, medium, flush, plan=(), sector_bytes=512):
         self.name = name
         self.processor = processor
         self.device = device
         self.medium = medium
         self.flush = flush
+        self.plan = plan
+        self.sector_bytes = sector_bytes  # of a disk
 
     @property
     def file_system_offset(self):
@@ -42,17 +45,21 @@ VARIANTS = (
 class Lab:
     """Where and with what campaigns are run: the guest's system, a directory, formatted media."""
 
-    def __init__(self, system, flugs, accelerator, directory, options):
+    def __init__(self, system, flugs, accelerator, directory, options,
+                 witness_bytes=WITNESS_BYTES, log_entries=LOG_ENTRIES):
         self.system = system
         self.flugs = flugs
         self.accelerator = accelerator
         self.directory = directory
         self.options = options
         self.random = random.Random(options.seed)
+        self._witness_bytes = witness_bytes
+        self._log_entries = log_entries
         self._formatted = {}
 
     def hardware(self, variant, processors=2):
-        return Hardware(self.accelerator, variant.processor, variant.device, processors)
+        return Hardware(self.accelerator, variant.processor, variant.device, processors,
+                        variant.sector_bytes)
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -77,20 +84,21 @@ class Lab:
     def fresh_image(self, variant, name, subscribers):
         image = Image(self.path(name))
         self.fresh_medium(variant, image.medium)
-        self._make_witness(image.witness, subscribers)
+        self._make_witness(image.witness, subscribers, variant.plan)
         return image
 
-    def _make_witness(self, path, subscribers):
+    def _make_witness(self, path, subscribers, plan):
         subprocess.run(
             [self.flugs, "crash-plan", path, "--pool", POOL, "--subscribers", str(subscribers),
              "--users", str(self.options.users), "--seed", str(self.options.seed),
-             "--log-entries", str(LOG_ENTRIES // self.options.users),
-             "--pool-bytes-max", str(POOL_BYTES_MAX), "--segment-bytes", str(SEGMENT_BYTES)],
+             "--log-entries", str(self._log_entries // self.options.users),
+             "--pool-bytes-max", str(POOL_BYTES_MAX), "--segment-bytes", str(SEGMENT_BYTES),
+             *plan],
             check=True)
-        if os.path.getsize(path) > WITNESS_BYTES:
+        if os.path.getsize(path) > self._witness_bytes:
             raise CheckFailed(f"the witness has {os.path.getsize(path)} bytes, at most "
-                              f"{WITNESS_BYTES} are mapped into the guest")
-        os.truncate(path, WITNESS_BYTES)
+                              f"{self._witness_bytes} are mapped into the guest")
+        os.truncate(path, self._witness_bytes)
 
     def keep(self, image, name):
         """What an audit found at fault stays for whoever looks into it; says where."""

@@ -8,7 +8,9 @@ import subprocess
 import threading
 import time
 
+from dax_vm import images
 from dax_vm.common import CheckFailed, program
+from dax_vm.monitor import Monitor
 
 QEMU = "qemu-system-x86_64"
 GUEST_MEMORY = "384M"
@@ -27,10 +29,11 @@ def die_with_parent():
 class Hardware:
     """What the machine is made of: processor, accelerator, and how the media are attached."""
 
-    def __init__(self, accelerator, processor, device, processors=2):
+    def __init__(self, accelerator, processor, device, processors=2, sector_bytes=512):
         self.accelerator = accelerator
         self.processor = processor
-        self.device = device  # "nvdimm" or "virtio-pmem"
+        self.device = device  # "nvdimm", "virtio-pmem", or "disk", whose media are NBD sockets
+        self.sector_bytes = sector_bytes  # of a disk
         self.processors = processors  # what only audits needs one: it boots with less work
 
     def arguments(self, media, witnesses):
@@ -46,14 +49,24 @@ class Hardware:
         for number, path in enumerate(witnesses):
             arguments += self._memory(f"witness{number}", path)
             arguments += ["-device", f"ivshmem-plain,memdev=witness{number},"
-                                     f"addr={FIRST_WITNESS_SLOT + number:#x}"]
+                                     f"addr={FIRST_WITNESS_SLOT + number:#x},master=on"]
         return arguments
 
     def _medium(self, number, path):
+        if self.device == "disk":
+            return self._disk(number, path)
         device = f"nvdimm,memdev=medium{number}"
         if self.device == "virtio-pmem":
             device = f"virtio-pmem-pci,memdev=medium{number},addr={FIRST_MEDIUM_SLOT + number:#x}"
         return self._memory(f"medium{number}", path) + ["-device", device]
+
+    def _disk(self, number, path):
+        """The guest sees a volatile cache, and flushes it."""
+        return ["-blockdev", f"driver=nbd,node-name=disk{number},server.type=unix,"
+                             f"server.path={path}",
+                "-device", f"virtio-blk-pci,drive=disk{number},write-cache=on,discard=off,"
+                           f"write-zeroes=off,logical_block_size={self.sector_bytes},"
+                           f"physical_block_size={self.sector_bytes}"]
 
     @staticmethod
     def _memory(name, path):
@@ -63,9 +76,13 @@ class Hardware:
 
 
 class Machine:
-    """A running guest that does one job of guest_init."""
+    """A running guest that does one job of guest_init.
 
-    def __init__(self, system, hardware, job, media, witnesses=(), arguments=()):
+    With `state`, a file that another machine of the same hardware has saved, the guest goes on from
+    there instead of booting. Media and witnesses keep what they hold.
+    """
+
+    def __init__(self, system, hardware, job, media, witnesses=(), arguments=(), state=None):
         # On a busy host the guest may get no time for seconds: its kernel must not take that for
         # a timer that does not work, or for a processor that hangs.
         command_line = ("console=ttyS0 panic=-1 quiet loglevel=3 nowatchdog mitigations=off "
@@ -73,19 +90,38 @@ class Machine:
                         f"flugs.job={job} flugs.args={','.join(arguments)}")
         self._answers = queue.Queue()
         self._said = []  # everything, for whoever has to find out what went wrong
+        self._monitor = Monitor()
         self._process = subprocess.Popen(
-            [program(QEMU), *hardware.arguments(media, witnesses), "-kernel", system.kernel,
+            [program(QEMU), *hardware.arguments(media, witnesses), *self._monitor.arguments,
+             *(("-S", "-incoming", "defer") if state else ()), "-kernel", system.kernel,
              "-initrd", system.initramfs, "-append", command_line],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent, pass_fds=self._monitor.pass_fds)
+        self._monitor.began()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
+        if state:
+            self._load(state, witnesses)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.kill()
+
+    def _load(self, state, witnesses):
+        """Loading a state overwrites the witnesses; then they get back what they held before."""
+        try:
+            for path in witnesses:
+                images.copy(path, path + ".now")
+            self._monitor.load(state)
+            for path in witnesses:
+                images.overwrite(path + ".now", path)
+                os.unlink(path + ".now")
+            self._monitor.go()
+        except CheckFailed as failure:
+            self.kill()
+            raise CheckFailed(f"{failure}; {self.last_words()}") from None
 
     def _listen(self):
         for raw in self._process.stdout:
@@ -119,6 +155,18 @@ class Machine:
         if word in ("failed", "ended", "gone"):
             raise self._failed(f"said \"{word} {value}\" while it was to run")
 
+    def tell(self, line):
+        """Something that the guest reads from its console."""
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed("does not listen") from None
+
+    def save(self, path):
+        """Writes the machine's state to a file. The machine does nothing more."""
+        self._monitor.save(path)
+
     def wait_until_off(self):
         self.wait_for("done")
         try:
@@ -140,6 +188,8 @@ class Machine:
         self._process.wait()
         self._listener.join()
         self._process.stdout.close()
+        self._process.stdin.close()
+        self._monitor.close()
 
     def last_words(self, count=40):
         return "\n  ".join(["its last words:", *self._said[-count:]])
