@@ -13,6 +13,7 @@ STATES_PER_STEP = 5_000_000
 ROUNDS_PER_STEP = 100_000
 INPUTS_PER_STEP = 100_000
 ROUNDS_OF_KILLS_PER_STEP = 500
+KILLS_PER_STEP = 250  # of a virtual machine
 CASES_PER_STEP = 100
 OPERATIONS_PER_STEP = 50_000_000
 OPERATIONS_PER_KILL = 25_000
@@ -179,6 +180,16 @@ def dax_vm(programs, images, seed):
                  programs=(tool, programs.flugs()[0]))]
 
 
+def disk_vm(programs, kills, seed):
+    tool = os.path.join(ROOT, "tools", "disk-vm")
+    return [Step(str(i), [tool, "--kills", str(size), "--images", str(2 * size),
+                          "--creations", str(max(8, size * 2 // 5)), "--seed", str(seed + i),
+                          "--build", programs.release],
+                 figures=("kills", "images", "audited_transactions", "lost_acknowledged"),
+                 programs=(tool, programs.flugs()[0]))
+            for i, _, size in slices(kills, KILLS_PER_STEP)]
+
+
 def lint(programs, _, __):
     tool = os.path.join(ROOT, "tools", "clang_tidy.py")
     return [Step("0", [sys.executable, "-B", tool, programs.release, "--all"],
@@ -214,6 +225,8 @@ PARTS = (
          crash_tests("faults", ("power cuts on a file*",)), ("flugs_faults_test",)),
     Part("dax_vm", "crash images on real DAX, in a virtual machine", 2_000, "images", dax_vm,
          ("flugs_tool", "flugs_pmem_test", "flugs_engine_test", "flugs_model_test"), size_min=4),
+    Part("disk_vm", "power cuts of a virtual machine with a disk", 1_000, "kills", disk_vm,
+         ("flugs_tool",), size_min=4),
 )
 
 

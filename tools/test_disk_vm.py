@@ -119,6 +119,14 @@ class DiskTest(WithDisk):
         for kind in cuts.KINDS:
             self.assertLessEqual(self.cuts(kind), everything)
 
+    def test_what_must_not_tear_does_not(self):
+        self.disk = Disk(self.disk.path, SECTOR, range(SECTOR, 3 * SECTOR))
+        self.addCleanup(self.disk.close)
+        self.write(0, "abcd")
+        self.write(1, "ef")
+        self.assertEqual(self.cuts("half of the sectors", 500),
+                         {a + b + d for a in ".a" for b in ("..", "bc", "ef") for d in ".d"})
+
     def test_a_disk_goes_on_with_what_a_cut_leaves(self):
         self.write(0, "a")
         self.flush()

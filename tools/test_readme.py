@@ -21,8 +21,8 @@ README_LINES_MAX = 150
 FOLDER_README_LINES_MAX = 25
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "docs", "rocksdb", "duckdb", "tidy.py",
-         "pictures.py"}
+TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "disk-vm", "docs", "rocksdb", "duckdb",
+         "tidy.py", "pictures.py"}
 GROUPS = ("pool", "bench", "prove")
 FLUGS, PROGRAM = "", ""
 

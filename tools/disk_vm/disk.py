@@ -37,13 +37,15 @@ class Remains:
 
 class Disk:
     """The durable content is a file; the versions of sectors that are not durable are in memory.
+    `untorn` is a range of bytes that no cut tears: every write has all of them or none.
 
     Thread-safety: any thread.
     """
 
-    def __init__(self, path, sector_bytes=512):
+    def __init__(self, path, sector_bytes=512, untorn=range(0)):
         self.path = path
         self.sector_bytes = sector_bytes
+        self._untorn = {at // sector_bytes for at in untorn}
         self.size = os.path.getsize(path)
         self._file = os.open(path, os.O_RDWR)
         self._lock = threading.Lock()
@@ -148,15 +150,21 @@ class Disk:
     def _write_remains(self, random, path, kind):
         requests = {version.request for versions in self._sectors.values() for version in versions}
         kind, choose = cuts.draw(random, sorted(requests), kind)
-        chosen = {}
-        for sector in sorted(self._sectors):
-            version = choose(self._sectors[sector])
-            if version is not None:
-                chosen[sector] = version.data
+        versions = {sector: choose(self._sectors[sector]) for sector in sorted(self._sectors)}
+        self._mend(versions)
+        left = {sector: version.data for sector, version in versions.items() if version}
         with open(path, "r+b") as file:
-            for offset, data in self._runs(chosen):
+            for offset, data in self._runs(left):
                 os.pwrite(file.fileno(), data, offset)
-        return Remains(kind, len(self._sectors), len(chosen))
+        return Remains(kind, len(self._sectors), len(left))
+
+    def _mend(self, versions):
+        """Gives the sectors that belong together the versions of one write."""
+        together = sorted(self._untorn & versions.keys())
+        for sector in together[1:]:
+            request = versions[together[0]] and versions[together[0]].request
+            same = [v for v in self._sectors[sector] if v.request == request]
+            versions[sector] = same[0] if same else None
 
     def _runs(self, sectors):
         """(offset, bytes) of neighbours joined, of a dictionary from number to content."""
