@@ -66,6 +66,7 @@ MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group,
                        TextMemory memory) noexcept
     : layout_(&layout),
       domain_(layout, group + layout.parts_offset, memory),
+      parts_(group + layout.parts_offset),
       parts_bytes_(layout.parts_bytes),
       row_count_(layout.row_count),
       null_count_(layout.null_count),

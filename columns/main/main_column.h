@@ -112,6 +112,8 @@ class MainColumn {
   bool has_nulls() const noexcept { return null_count_ != 0; }
   /// Bytes in the pool, without the layout.
   std::uint64_t bytes() const noexcept { return parts_bytes_; }
+  /// These bytes; not those of long texts, nor of records.
+  std::span<const std::byte> parts() const noexcept { return {parts_, parts_bytes_}; }
   /// The least and the greatest value; NULL when there is none.
   Value min() const noexcept { return bound(layout_->min); }
   Value max() const noexcept { return bound(layout_->max); }
@@ -259,6 +261,7 @@ class MainColumn {
   const std::byte* records_ = nullptr;  // null: single rows are read from the codes
   MainRuns runs_;
   MainDomain domain_;
+  const std::byte* parts_ = nullptr;
   std::uint64_t parts_bytes_ = 0;
   std::uint32_t row_count_ = 0;
   std::uint32_t null_count_ = 0;

@@ -1,27 +1,17 @@
 #include "engine/database/background_threads.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
 #include "base/check.h"
+#include "base/usable_memory.h"
 #include "pmem/space/warm_list.h"
 #include "tables/catalog/key_kinds.h"
 #include "tables/data/table_hints.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {
-
-namespace {
-
-std::uint64_t memory_bytes_of_machine() noexcept {
-  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
-  return pages * static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
-}
-
-}  // namespace
 
 std::uint64_t BackgroundThreads::start(Catalog& catalog, TransactionManager& transactions,
                                        Mutex& ddl_mutex, IndexPlace index_place,
@@ -87,7 +77,7 @@ void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> ta
   std::uint64_t bytes_max = options_.tuning.warm_bytes_max;
   const pmem::Warming warming = pool_.medium().facts().warming;
   if (warming == pmem::Warming::kQuarterOfMemory)
-    bytes_max = std::min(bytes_max, memory_bytes_of_machine() / 4);
+    bytes_max = std::min(bytes_max, usable_memory_bytes() / 4);
   if (bytes_max == 0 || warming == pmem::Warming::kNone ||
       pool_.allocator().space().used_bytes < kLittle)
     return;

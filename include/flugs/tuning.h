@@ -44,7 +44,8 @@ struct Tuning {
   /// How much of the pool a thread enters into the process's page tables right after opening,
   /// bytes: indexes first, then dictionaries, rows of the delta from the newest on, main, and long
   /// strings. 0: no such thread, and the first reader of a page waits for it. On medium `file` the
-  /// page may come from the disk, so the limit there is at most a quarter of the machine's memory.
+  /// page may come from the disk, so the limit there is at most a quarter of the memory that the
+  /// process may use, as the machine or its control groups limit it.
   std::uint64_t warm_bytes_max = std::uint64_t{8} << 30;
   /// Size of the journal beside a pool on medium `file`, when a journal is made, bytes, up to 1 TB;
   /// 0: a sixteenth of the pool's size, from 4 MB to 64 MB. Commits wait for a checkpoint while it

@@ -164,6 +164,7 @@ Status ObjectPool::extend(std::uint64_t before, std::uint64_t bytes) {
     if (!status.ok()) space_.cut(before);
     if (status.ok()) mapped_bytes_ = bytes;
     if (status.ok()) keep_from_children(before);
+    if (reads_single_pages_) advise_single_pages(before);
   }
   if (!status.ok()) static_cast<void>(file_.resize(before));
   return status;
@@ -213,6 +214,7 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   if (status.ok() && has_no_holes_) segments().forget_holes();
   if (status.ok()) status = has_journal() ? name_journal() : do_without_journal();
   is_open_ = status.ok();
+  read_single_pages();
   return status;
 }
 
@@ -290,7 +292,30 @@ Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
   Status status = file_.allocate(offset, bytes);
   if (status.ok()) status = write_once(offset, bytes);
   if (status.ok() && facts_of(kind_).syncs_new_space) status = file_.sync();
+  read_single_pages();
   return status;
+}
+
+/// On a disk the kernel reads in what lies around a page that is not in memory, up to 8 MB. In a
+/// pool that is larger than memory that drives out pages which others need. So from half of the
+/// memory on it reads single pages, and read_ahead says where it should read more.
+void ObjectPool::read_single_pages() noexcept {
+  if (!has_journal() || reads_single_pages_) return;
+  const Result<std::uint64_t> occupied = file_.occupied_bytes();
+  if (!occupied.ok() || *occupied < memory_bytes_ / 2) return;
+  reads_single_pages_ = true;
+  advise_single_pages(0);
+}
+
+void ObjectPool::advise_single_pages(std::uint64_t begin) noexcept {
+  ::madvise(space_.base() + begin, mapped_bytes_ - begin, MADV_RANDOM);
+}
+
+void ObjectPool::read_ahead(std::span<const std::byte> bytes) noexcept {
+  if (!reads_single_pages_ || bytes.empty()) return;
+  const auto offset = static_cast<std::uint64_t>(bytes.data() - space_.base());
+  const std::uint64_t begin = offset / kPageBytes * kPageBytes;
+  ::madvise(space_.base() + begin, offset + bytes.size() - begin, MADV_WILLNEED);
 }
 
 Status ObjectPool::punch(std::uint64_t offset, std::uint64_t bytes) {
@@ -302,6 +327,7 @@ Status ObjectPool::punch(std::uint64_t offset, std::uint64_t bytes) {
 bool ObjectPool::warm(Extent extent) noexcept {
   const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
   const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);
+  read_ahead({space_.base() + begin, end - begin});
   return ::madvise(space_.base() + begin, end - begin, MADV_POPULATE_READ) == 0;
 }
 

@@ -2,11 +2,13 @@
 
 #include <libpmemobj/pool_base.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/usable_memory.h"
 #include "pmem/journal/pool_journal.h"
 #include "pmem/kinds/address_space.h"
 #include "pmem/kinds/mapped_pool.h"
@@ -32,6 +34,7 @@ class ObjectPool final : public MappedPool {
   Status punch(std::uint64_t offset, std::uint64_t bytes) override;
   void populate(std::uint64_t offset, std::uint64_t bytes) noexcept override;
   bool warm(Extent extent) noexcept override;
+  void read_ahead(std::span<const std::byte> bytes) noexcept override;
 
  private:
   explicit ObjectPool(PoolFile file) : MappedPool(file.path()), file_(std::move(file)) {}
@@ -40,6 +43,8 @@ class ObjectPool final : public MappedPool {
   Status provide_metadata(std::uint64_t max_bytes);
   Status write_once(std::uint64_t offset, std::uint64_t bytes);
   Status map(std::uint64_t bytes, std::uint64_t bytes_wanted, int flags);
+  void read_single_pages() noexcept;
+  void advise_single_pages(std::uint64_t begin) noexcept;
   int map_flags() const noexcept { return facts_of(kind_).map_flags; }
   void keep_from_children(std::uint64_t begin) noexcept;
   Status extend(std::uint64_t before, std::uint64_t bytes) override;
@@ -66,8 +71,10 @@ class ObjectPool final : public MappedPool {
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
-  bool is_open_ = false;        // creating or opening it has succeeded
-  bool has_no_holes_ = false;   // opening has provided all space
+  const std::uint64_t memory_bytes_ = usable_memory_bytes();
+  bool is_open_ = false;                         // creating or opening it has succeeded
+  bool has_no_holes_ = false;                    // opening has provided all space
+  std::atomic<bool> reads_single_pages_{false};  // relaxed; advice to the kernel
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
   AddressSpace space_;
   std::uint64_t mapped_bytes_ = 0;  // of space_; changes under the growing mutex and a ForkPause

@@ -40,6 +40,8 @@ Status Pool::grow(std::uint64_t) {
 
 bool Pool::warm(Extent) noexcept { return false; }
 
+void Pool::read_ahead(std::span<const std::byte>) noexcept {}
+
 void Pool::rely_on(const void* address, std::size_t bytes) {
   if (found_words_ != nullptr) found_words_->add(address, bytes);
 }

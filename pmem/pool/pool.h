@@ -111,6 +111,11 @@ class Pool {
   /// Thread-safety: any thread.
   virtual bool warm(Extent extent) noexcept;
 
+  /// These bytes will be read soon, most of them. In a pool that is larger than memory, pages are
+  /// read in one by one, when somebody needs them; this has many read in at once. Elsewhere it does
+  /// nothing. Thread-safety: any thread.
+  virtual void read_ahead(std::span<const std::byte> bytes) noexcept;
+
   /// Opening: declares that it relies on these bytes from now on. They become durable before
   /// anything is written that needs them. Does nothing when no FoundWords exists. Thread-safety:
   /// any thread.

@@ -25,6 +25,9 @@ class DeltaSegment : public Segment {
   }
 
   std::uint32_t row_count() const noexcept override { return chunk_.row_count; }
+  std::span<const std::byte> memory(std::uint32_t /*column*/) const noexcept override {
+    return {chunk_.rows, std::size_t{chunk_.row_count} * chunk_.row_bytes};
+  }
   /// Number of rows that stay in the first-level cache while several columns are read one after
   /// another.
   std::uint32_t block_rows() const noexcept override {

@@ -55,6 +55,9 @@ class MainSegment : public Segment {
   bool may_be_null(std::uint32_t column) const noexcept override {
     return columns_[column]->has_nulls();
   }
+  std::span<const std::byte> memory(std::uint32_t column) const noexcept override {
+    return columns_[column]->parts();
+  }
   const columns::MainColumn* packed(std::uint32_t column) const noexcept override {
     return columns_[column];
   }

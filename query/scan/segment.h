@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "columns/main/main_column.h"
@@ -81,6 +82,8 @@ class Segment {
 
   /// Whether the column may be NULL in one of the rows.
   virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
+  /// Where the values of the column lie in the pool, if they lie together.
+  virtual std::span<const std::byte> memory(std::uint32_t column) const noexcept = 0;
   /// A column in its packed form, if the segment has it; else null.
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;

@@ -251,6 +251,13 @@ TableScan::Local& TableScan::local_of(std::uint32_t worker) {
   return *locals_[worker];
 }
 
+void TableScan::read_ahead(const Segment& segment) const noexcept {
+  for (const Output& output : outputs_)
+    if (output.column != kRowIds) table_->read_ahead(segment, output.column);
+  for (const auto& filter : filters_)
+    for (const std::uint32_t column : filter->columns) table_->read_ahead(segment, column);
+}
+
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   FLUGS_CHECK(morsel < morsels_.size());
   const Morsel& part = morsels_[morsel];
@@ -266,6 +273,7 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     return;
   }
   context_.check_stop();
+  if (part.first == 0) read_ahead(segment);
   if (part.rows == segment.row_count() && part.rows > 0 && !has_row_ids_ && sink.takes_segments() &&
       segment.answers_whole() && needs_no_filter(segment) && run_whole(segment, worker, sink))
     return;

@@ -75,6 +75,7 @@ class TableScan : public Source {
   std::optional<std::size_t> join_ranges(const RangeCondition& range);
   ColumnView read(const Output& output, const Segment& segment, const RowSelection& rows,
                   Vec& out) const;
+  void read_ahead(const Segment& segment) const noexcept;
   bool is_ruled_out(const Segment& segment) const;
   bool needs_no_filter(const Segment& segment) const;
   std::vector<std::uint32_t> best_first() const;
