@@ -28,12 +28,12 @@ def run(flugs, directory, figures, *options):
     """The exit status."""
     command = [flugs, "bench", "restart", "--figures", directory, "--only", ",".join(figures),
                "--rows", str(ROWS), "--runs", str(RUNS), "--subscribers", "1000",
-               "--users", "2", "--seconds", str(SECONDS), *options]
+               "--users", "2", "--seconds", str(SECONDS), "--memory", "64", *options]
     return subprocess.run(command, check=False).returncode
 
 
 def name_of(figure):
-    return figure if figure == "table-1" else f"figure-{figure}"
+    return figure if figure in ("table-1", "memory") else f"figure-{figure}"
 
 
 def check_header(data, figure):
@@ -113,6 +113,28 @@ def check_recovery(data, figure, flugs):
         assert times == sorted(times) and times[0] < 0 < times[-1], key
 
 
+def can_limit_memory():
+    """Whether the tool can make a control group that limits memory."""
+    if os.access("/sys/fs/cgroup/memory", os.W_OK):
+        return True
+    try:
+        with open("/sys/fs/cgroup/cgroup.subtree_control", encoding="ascii") as file:
+            return "memory" in file.read().split() and os.access("/sys/fs/cgroup", os.W_OK)
+    except OSError:
+        return False
+
+
+def check_memory(data, flugs):
+    assert data["figure"] == "memory" and data["answers_ok"] is True
+    peers = [peer for peer in PEERS if is_built(flugs, peer)]
+    assert [(run["key"], run["distribution"]) for run in data["runs"]] == \
+        [(key, distribution) for key in ["flugs-pool", *peers]
+         for distribution in ("uniform", "nurand")]
+    for entry in data["runs"]:
+        assert entry["memory_bytes"] == 64 << 20 and entry["database_bytes"] > 0, entry
+        assert entry["reads_per_second"] > 0, entry
+
+
 def check_plots(directory, figures):
     if not any(name.endswith(".png") for name in os.listdir(directory)):
         print("no plots: matplotlib is not available")
@@ -161,6 +183,9 @@ def main():
     flugs, *figures = sys.argv[1:]
     plots, stubs = "plots" in figures, "stubs" in figures
     figures = [figure for figure in figures if figure not in ("plots", "stubs")]
+    if "memory" in figures and not can_limit_memory():
+        print("skipped: this user can make no control group")
+        return 77
     # In the build directory, which is on no tmpfs as a rule: Figure 8b has its pool there.
     with tempfile.TemporaryDirectory(dir=os.path.dirname(flugs)) as directory:
         assert run(flugs, directory, figures, "--plot", PLOT if plots else "none") == 0
@@ -169,6 +194,8 @@ def main():
                 data = json.load(file)
             if figure in POINTS:
                 check_restarts(data, figure, flugs)
+            elif figure == "memory":
+                check_memory(data, flugs)
             else:
                 check_recovery(data, figure, flugs)
         if plots:
@@ -178,7 +205,8 @@ def main():
         left = [name for name in os.listdir(directory) if name.startswith("figure-8b.") and
                 not name.endswith((".json", ".png", ".svg"))]
         assert not left, left
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -119,7 +119,9 @@ class CrashChild {
         if (const auto merged = database.merge(table, {.scope = MergeScope::kEverything});
             !merged.ok())
           return merged.status();
-    status_.pool_bytes.store(database.statistics().pool_allocated_bytes);
+    const Statistics statistics = database.statistics();
+    status_.pool_bytes.store(witness_.plan().is_merged ? statistics.pool_used_bytes
+                                                       : statistics.pool_allocated_bytes);
     return {};
   }
 

@@ -92,6 +92,7 @@ class LmdbTransaction : public KvTransaction {
  private:
   MDB_dbi handle(KvTable table) const { return tables_[static_cast<std::size_t>(table)]; }
 
+  unsigned flags_ = 0;
   MDB_env* environment_;
   Tables tables_;
   MDB_txn* reader_ = nullptr;   ///< null: none yet
@@ -106,18 +107,23 @@ class LmdbStore : public KvStore {
   }
 
   std::string setup() const override {
-    return "a B-tree for each table and one for the numbers; no flag that weakens commits; bulk "
-           "load by MDB_APPEND; readers beside one writer: writers take turns";
+    return std::string(
+               "a B-tree for each table and one for the numbers; no flag that weakens "
+               "commits; bulk load by MDB_APPEND; readers beside one writer: writers take "
+               "turns") +
+           (flags_ == MDB_NORDAHEAD ? "; MDB_NORDAHEAD" : "");
   }
   std::string guarantee() const override {
     return "commit: pages written and synced, then the meta page";
   }
 
+  void expect_little_memory() override { flags_ = MDB_NORDAHEAD; }
+
   Status open(const std::string& directory, bool create) override {
     int error = mdb_env_create(&environment_);
     if (error == 0) error = mdb_env_set_mapsize(environment_, kLmdbMapBytes);
     if (error == 0) error = mdb_env_set_maxdbs(environment_, tables_.size());
-    if (error == 0) error = mdb_env_open(environment_, directory.c_str(), 0, 0644);
+    if (error == 0) error = mdb_env_open(environment_, directory.c_str(), flags_, 0644);
     MDB_txn* transaction = nullptr;
     if (error == 0)
       error = mdb_txn_begin(environment_, nullptr, create ? 0 : MDB_RDONLY, &transaction);

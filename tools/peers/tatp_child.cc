@@ -132,6 +132,7 @@ class TatpChild {
     status_.lost_acknowledged.store(0);
     witness_.begin_life();
     status_.stage.store(bench::Stage::kOpening);
+    if (*witness_.plan().memory_group != '\0') engine_->expect_little_memory();
     Status status = engine_->open(witness_.plan().pool_path, populate);
     if (!status.ok()) return could_not_run(status);
     publish_opening();

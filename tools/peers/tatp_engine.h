@@ -73,6 +73,9 @@ class TatpEngine {
   virtual std::string setup() const = 0;
   virtual std::string guarantee() const = 0;
 
+  /// Before open: the database will be larger than memory, so the engine is set up for that, if
+  /// it knows a way.
+  virtual void expect_little_memory() {}
   /// Opens what is in a directory, or makes it with empty tables. Fails with kIoError.
   virtual Status open(const std::string& directory, bool create) = 0;
   /// Loads the population into the empty tables and leaves no log behind; tells the rows loaded.

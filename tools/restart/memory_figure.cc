@@ -22,28 +22,28 @@ namespace {
 constexpr std::uint64_t kMemoryPart = 4;
 constexpr auto kSampleInterval = std::chrono::milliseconds(10);
 
-std::uint64_t bytes_of_file(const std::filesystem::path& path) {
-  constexpr std::uint64_t kBlockBytes = 512;  // of stat
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * kBlockBytes
-                                          : 0;
-}
-
-/// What a pool's file, or all files of a directory, take from the file system.
+/// What the files of a directory take from the file system.
 std::uint64_t bytes_taken(const std::string& path) {
+  constexpr std::uint64_t kBlockBytes = 512;  // of stat
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return bytes_of_file(path);
   std::uint64_t bytes = 0;
+  struct stat info{};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error))
-    if (entry.is_regular_file(error)) bytes += bytes_of_file(entry.path());
+    if (entry.is_regular_file(error) && ::stat(entry.path().c_str(), &info) == 0)
+      bytes += static_cast<std::uint64_t>(info.st_blocks) * kBlockBytes;
   return bytes;
 }
 
 class MemoryMeasurement {
  public:
-  MemoryMeasurement(const MemoryRunOptions& options, CrashRun& crash, const MemoryGroup& group,
-                    ProgressBar& bar, MemoryRun& run)
-      : options_(options), crash_(crash), group_(group), bar_(bar), run_(run) {}
+  MemoryMeasurement(const MemoryRunOptions& options, bool is_flugs, CrashRun& crash,
+                    const MemoryGroup& group, ProgressBar& bar, MemoryRun& run)
+      : options_(options),
+        is_flugs_(is_flugs),
+        crash_(crash),
+        group_(group),
+        bar_(bar),
+        run_(run) {}
 
   Status load() {
     Status status = crash_.start({.populate = true});
@@ -52,7 +52,9 @@ class MemoryMeasurement {
     if (!status.ok()) return status;
     if (exit_status != kExitOk)
       return Status(StatusCode::kIoError, "the database could not be loaded, see above");
-    run_.database_bytes = bytes_taken(crash_.pool().path());
+    // A pool keeps space ready for writers, which no row uses.
+    run_.database_bytes =
+        is_flugs_ ? crash_.witness().status().pool_bytes.load() : bytes_taken(crash_.pool().path());
     run_.memory_bytes =
         options_.memory_bytes != 0 ? options_.memory_bytes : run_.database_bytes / kMemoryPart;
     return group_.limit(run_.memory_bytes);
@@ -90,6 +92,7 @@ class MemoryMeasurement {
   }
 
   const MemoryRunOptions& options_;
+  const bool is_flugs_;
   CrashRun& crash_;
   const MemoryGroup& group_;
   ProgressBar& bar_;
@@ -117,7 +120,7 @@ Status measure_in_memory(const MemoryRunOptions& options, const RestartEngine& e
   group->path().copy(plan.memory_group, sizeof plan.memory_group - 1);
   Result<CrashRun> crash = CrashRun::prepare(plan, options.path, false, engine.program);
   if (!crash.ok()) return std::move(crash).status();
-  MemoryMeasurement measurement(options, *crash, *group, bar, run);
+  MemoryMeasurement measurement(options, engine.is_flugs(), *crash, *group, bar, run);
   Status status = measurement.load();
   const bench::CrashStatus& found = crash->witness().status();
   run.load_seconds = found.load_seconds.load();

@@ -14,7 +14,7 @@ struct MemoryRun {
   std::string name;
   std::string setup;
   std::string medium;
-  std::uint64_t database_bytes = 0;  ///< that its files take
+  std::uint64_t database_bytes = 0;  ///< of flugs: used ones of the pool; else what its files take
   std::uint64_t memory_bytes = 0;    ///< that its process had, page cache included
   double load_seconds = 0;
   double reads_per_second = 0;

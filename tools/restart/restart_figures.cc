@@ -357,7 +357,8 @@ class RestartFiguresRun {
   }
 
   Status write(const std::string& figure, const bench::Json& json) const {
-    const std::string name = figure == "table-1" ? figure : "figure-" + figure;
+    const bool is_named = figure == "table-1" || figure == "memory";
+    const std::string name = is_named ? figure : "figure-" + figure;
     return bench::write_json(options_.directory + "/" + name + ".json", json);
   }
 
