@@ -165,7 +165,8 @@ MUTATIONS = (
               "!s.ok()) return s;\n  clear_marks"),
              harmless="one thread punches between batches; test/pmem/journal_test.cc has two"),
     Mutation("punched_pages_dirty", "checkpointer.cc", "hole-punch 2: the marks",
-             ("  clear_marks(offset, bytes);\n  return work();\n", "  return work();\n"),
+             ("  clear_marks(offset, bytes);\n  return work();\n",
+              "  clear_marks(offset, bytes - bytes);\n  return work();\n"),
              harmless="the pages are zeros in memory, too: a checkpoint only fills the hole"),
     # The head.
     Mutation("heads_in_one_page", "journal_file.cc", "the head: two copies",
