@@ -64,7 +64,7 @@ struct CrashPlan {
   bool process_crash_only = false;      ///< commits with Durability::kProcessCrash
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
   bool is_merged = false;  ///< all rows are merged into main behind the load; pool_bytes: used ones
-  char memory_group[128] = {};          ///< folder of a control group for the processes; or none
+  char memory_group[128] = {};  ///< folder of a control group for the processes; or none
 
   /// Seed of all draws of users in that life, for any engine.
   std::uint64_t run_seed(std::uint32_t life) const noexcept {

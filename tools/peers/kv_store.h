@@ -51,6 +51,7 @@ class KvStore {
 
   virtual std::string setup() const = 0;
   virtual std::string guarantee() const = 0;
+  virtual void expect_little_memory() {}
   virtual Status open(const std::string& directory, bool create) = 0;
   /// Rows of the bulk load, by table and ascending key. Fails with kIoError.
   virtual Status load(KvTable table, std::string_view key, std::string_view value) = 0;

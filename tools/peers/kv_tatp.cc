@@ -197,6 +197,7 @@ class KvTatp : public TatpEngine {
 
   std::string setup() const override { return store_->setup(); }
   std::string guarantee() const override { return store_->guarantee(); }
+  void expect_little_memory() override { store_->expect_little_memory(); }
   Status open(const std::string& directory, bool create) override {
     return store_->open(directory, create);
   }

@@ -92,7 +92,6 @@ class LmdbTransaction : public KvTransaction {
  private:
   MDB_dbi handle(KvTable table) const { return tables_[static_cast<std::size_t>(table)]; }
 
-  unsigned flags_ = 0;
   MDB_env* environment_;
   Tables tables_;
   MDB_txn* reader_ = nullptr;   ///< null: none yet
@@ -158,6 +157,7 @@ class LmdbStore : public KvStore {
   }
 
  private:
+  unsigned flags_ = 0;
   MDB_env* environment_ = nullptr;
   Tables tables_{};
   MDB_txn* loading_ = nullptr;
