@@ -86,8 +86,8 @@ std::uint32_t Life::drawn_line() {
     const auto line = random_.chance(kHotPercent)
                           ? near[random_.below(near.size())]
                           : static_cast<std::uint32_t>(1 + random_.below(kPoolLines - 1));
-    const bool is_free = page_of(line) == free_page_ ||
-                         std::binary_search(unshared_.begin(), unshared_.end(), line);
+    const bool is_free =
+        page_of(line) == free_page_ || std::binary_search(unshared_.begin(), unshared_.end(), line);
     if (!is_free) return line;
   }
 }
