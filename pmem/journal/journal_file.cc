@@ -188,6 +188,7 @@ Result<JournalFile> JournalFile::open(const std::string& path, std::uint64_t poo
                     "expected pool {:016x}, journal {:016x}, found {:016x}, {:016x}",
                     path, pool_uuid, journal_id, file->head_.pool_uuid, file->head_.journal_id));
   file->use_direct_io();
+  if (!file->has_direct_io() && !file->settle_cache()) return file->failed("fdatasync", errno);
   return file;
 }
 
@@ -198,10 +199,25 @@ void JournalFile::use_direct_io() noexcept {
   if (flags >= 0) ::fcntl(fd(), F_SETFL, flags | O_DIRECT);
 }
 
-/// For a file system whose pages have another size. False: the file uses the page cache already.
+bool JournalFile::has_direct_io() const noexcept {
+  const int flags = ::fcntl(fd(), F_GETFL);
+  return flags >= 0 && (flags & O_DIRECT) != 0;
+}
+
+/// For a file system whose pages have another size. False: the file uses the page cache already, or
+/// cannot.
 bool JournalFile::leave_direct_io() const noexcept {
   const int flags = ::fcntl(fd(), F_GETFL);
-  return flags >= 0 && (flags & O_DIRECT) != 0 && ::fcntl(fd(), F_SETFL, flags & ~O_DIRECT) == 0;
+  return has_direct_io() && ::fcntl(fd(), F_SETFL, flags & ~O_DIRECT) == 0 && settle_cache();
+}
+
+/// A process that died may have left records in the page cache that are not on the device: a write
+/// was on its way, or has failed. Those that can be are made durable, and the others forgotten, so
+/// that replay does not go on behind records that a power cut takes back.
+bool JournalFile::settle_cache() const noexcept {
+  if (::fdatasync(fd()) != 0) return false;
+  static_cast<void>(::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED));
+  return true;
 }
 
 /// A device writes blocks that were written before in half the time of new ones.

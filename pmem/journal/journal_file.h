@@ -78,7 +78,9 @@ class JournalFile {
   Status write_zeros(std::uint64_t bytes);
   Status write_durably(std::uint64_t offset, std::span<const std::byte> bytes);
   void use_direct_io() noexcept;
+  bool has_direct_io() const noexcept;
   bool leave_direct_io() const noexcept;
+  bool settle_cache() const noexcept;
   Status failed(const char* what, int error) const;
 
   std::string path_;
