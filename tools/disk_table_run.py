@@ -29,6 +29,10 @@ class Measurement:
         self.once = once
 
 
+# A budget of a day, and a journal that is not half full before the run ends.
+NO_CHECKPOINT = ("--restart-budget", "86400000", "--journal", "2048")
+
+
 def rivals(options, users):
     def arguments(folder):
         return ["bench", "restart", "--figures", folder, "--only", "8b", "--plot", "none",
@@ -37,14 +41,14 @@ def rivals(options, users):
     return Measurement(f"rivals-{users}", arguments, "figure-8b.json", 20 * options.seconds)
 
 
-def tatp(options, name, users, seconds, pool_folder=None, soon=True, once=False):
+def tatp(options, name, users, seconds, pool_folder=None, soon=True, once=False, more=()):
     """With the pool in the measurement's folder on the disk, or elsewhere."""
     def arguments(folder):
         pool = os.path.join(pool_folder or folder, "pool")
         words = ["bench", "tatp", "--pool", pool, "--users", str(users),
                  "--subscribers", str(options.subscribers), "--seconds", str(seconds),
                  "--ramp-up", str(options.ramp_up), "--json", os.path.join(folder, "tatp.json")]
-        return words + (["--durable-within", str(SOON_MS)] if soon else [])
+        return words + (["--durable-within", str(SOON_MS)] if soon else []) + list(more)
     return Measurement(name, arguments, "tatp.json", seconds, once)
 
 
@@ -64,6 +68,8 @@ def measurements(options):
         plan += [tatp(options, f"tatp-disk-soon-{users}", users, options.seconds),
                  tatp(options, f"tatp-tmpfs-soon-{users}", users, options.seconds, options.tmpfs)]
     return plan + [tatp(options, "tatp-disk-1", 1, options.seconds, soon=False),
+                   tatp(options, "tatp-no-checkpoint", 1, options.seconds, soon=False,
+                        more=NO_CHECKPOINT),
                    memory(options),
                    tatp(options, "tatp-disk-sustained", SUSTAINED_USERS, options.sustained,
                         once=True)]

@@ -192,8 +192,14 @@ class Rows(unittest.TestCase):
         rows = disk_table.rows_of(results())
         self.assertTrue(all(row.reached().startswith("not measured: ") for row in rows))
         row = disk_table.checkpoint_row(results(tatp_disk_1=runs(tatp(1))))
-        self.assertEqual(row.flugs, "2.5 ms with the default budget")
-        self.assertIn("no option for the restart budget", row.reached())
+        self.assertEqual(row.flugs, "2.5 ms")
+        self.assertIn("not measured", row.reached())
+
+    def test_checkpoints_are_judged_beside_a_run_without(self):
+        found = results(tatp_disk_1=runs(tatp(1)), tatp_no_checkpoint=runs(tatp(1)))
+        self.assertEqual(disk_table.checkpoint_row(found).cells()[1:4],
+                         ("2.5 ms", "flugs without: 2.5 ms", "1"))
+        self.assertEqual(disk_table.checkpoint_row(found).reached(), "goal")
 
 
 class Table(unittest.TestCase):
@@ -245,7 +251,7 @@ class Runs(unittest.TestCase):
     def test_every_row_has_its_measurement(self):
         names = [*(f"rivals-{users}" for users in disk_table.USERS), "tatp-disk-soon-1",
                  "tatp-disk-soon-2", "tatp-tmpfs-soon-1", "tatp-tmpfs-soon-2", "tatp-disk-1",
-                 "tatp-disk-sustained", "memory"]
+                 "tatp-no-checkpoint", "tatp-disk-sustained", "memory"]
         self.assertCountEqual(self.plan(), names)
 
     def test_commands_have_the_sizes_that_were_asked_for(self):

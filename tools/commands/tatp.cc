@@ -40,6 +40,8 @@ struct TatpOptions {
   Isolation isolation = Isolation::kSnapshot;
   bool prepares = false;
   CommitOptions commit;
+  std::uint32_t restart_budget_ms = 20;
+  std::uint32_t journal_mb = 0;
   CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
@@ -137,6 +139,8 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   bench::Json json;
   json["commit"] = environment.commit;
   json["medium"] = run.after.medium;
+  json["restart_budget_ms"] = options.restart_budget_ms;
+  json["journal_mb"] = options.journal_mb;
   json["flush"] = run.after.flush;
   json["guarantee"] = guarantee_of(options, run);
   json["durability"] = durability_json(options, run);
@@ -317,6 +321,8 @@ class TatpCommand {
     open.tuning.merge_niceness = options_.merge.niceness;
     open.index_place = options_.index_place;
     open.tuning.clock = options_.clock;
+    open.tuning.restart_budget = std::chrono::milliseconds(options_.restart_budget_ms);
+    open.tuning.journal_bytes = std::uint64_t{options_.journal_mb} << 20;
     open.crash_ring = options_.commit.durability == Durability::kProcessCrash;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
@@ -451,6 +457,16 @@ void add_tatp(CLI::App& app, Action& action) {
   add_isolation_option(*command, options->isolation);
   command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);
+  command
+      ->add_option("--restart-budget", options->restart_budget_ms,
+                   "On a disk: a checkpoint begins when a restart would replay for so many ms")
+      ->check(CLI::Range(0u, 86'400'000u))
+      ->capture_default_str();
+  command
+      ->add_option("--journal", options->journal_mb,
+                   "On a disk: size of the journal, MB; 0: by the size of the pool")
+      ->check(CLI::Range(0u, 1u << 20))
+      ->capture_default_str();
   add_durability_option(*command, options->commit);
   add_process_crash_option(*command, options->commit)->excludes("--durable-within");
   add_json_option(*command, options->json);
