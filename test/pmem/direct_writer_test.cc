@@ -1,5 +1,8 @@
 #include "pmem/journal/direct_writer.h"
 
+#include <chrono>
+#include <thread>
+
 #include "test/pmem/line_pool.h"
 
 namespace flugs::pmem {
@@ -50,6 +53,29 @@ TEST_CASE("pages that were written directly keep their content behind older imag
     pool.restart(pool.file().durable, pool.journal_bytes());
     CHECK(*pool.words(kLine) == seven);
   }
+}
+
+TEST_CASE("pages are not written directly while a batch has copies of them", "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  const std::uint64_t page_lines = kPageBytes / kLineBytes;
+  pool.store(page_lines, page_lines, 1);
+  const std::span<std::byte> content = pool.memory().subspan(kPageBytes, kPageBytes);
+  std::thread writer;
+  bool is_written = false;
+  int written_in_batch = -1;
+  pool.file().meanwhile = [&] {
+    if (written_in_batch != -1) return;  // the direct write itself
+    written_in_batch = 0;
+    writer = std::thread([&] { is_written = pool.direct_writer().write(content); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    written_in_batch = pool.file().writes_through;
+  };
+  CHECK(pool.checkpointer().run().ok());
+  writer.join();
+  pool.file().meanwhile = nullptr;
+  CHECK(written_in_batch == 0);
+  CHECK(is_written);
+  CHECK(pool.file().writes_through == 1);
 }
 
 TEST_CASE("pages outside of the pool are not revoked", "[pmem][journal]") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,7 @@ class FileWithPower final : public PageFile {
   Bytes durable = Bytes(kPoolBytes);
   std::uint64_t calls_left = ~std::uint64_t{0};
   std::function<void()> meanwhile;  ///< what others do during a write
+  std::atomic<int> writes_through{0};
 
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override {
     if (!has_power()) return Status(StatusCode::kIoError, "no power");
@@ -79,6 +81,7 @@ class FileWithPower final : public PageFile {
     return {};
   }
   Status write_through(std::uint64_t offset, std::span<const std::byte> pages) override {
+    writes_through += 1;
     if (Status s = write(offset, pages); !s.ok()) return s;
     if (!has_power()) return Status(StatusCode::kIoError, "no power");
     std::memcpy(durable.data() + offset, pages.data(), pages.size());
