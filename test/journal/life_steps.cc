@@ -25,6 +25,13 @@ constexpr std::uint64_t kRecoveredMax = 6;
 
 std::uint64_t page_of(std::uint32_t line) { return line * pmem::kLineBytes / pmem::kPageBytes; }
 
+std::vector<std::uint32_t> lines_of(std::uint64_t first_page, std::uint64_t pages) {
+  constexpr std::uint64_t kLinesOfPage = pmem::kPageBytes / pmem::kLineBytes;
+  std::vector<std::uint32_t> lines(pages * kLinesOfPage);
+  std::iota(lines.begin(), lines.end(), static_cast<std::uint32_t>(first_page * kLinesOfPage));
+  return lines;
+}
+
 }  // namespace
 
 void Life::step() {
@@ -206,9 +213,7 @@ bool Life::fence_outside(const std::vector<std::uint32_t>& lines) {
 void Life::write_directly() {
   const std::uint64_t pages = 1 + random_.below(kDirectPagesMax);
   const std::uint64_t first = 1 + random_.below(kPoolPages - pages);
-  constexpr std::uint64_t kLinesOfPage = pmem::kPageBytes / pmem::kLineBytes;
-  std::vector<std::uint32_t> lines(pages * kLinesOfPage);
-  std::iota(lines.begin(), lines.end(), static_cast<std::uint32_t>(first * kLinesOfPage));
+  std::vector<std::uint32_t> lines = lines_of(first, pages);
   if (!fence_outside(lines)) return;
   model_.free(lines);
   // The model takes a fence for durable when it sees a later store.
@@ -254,6 +259,7 @@ void Life::punch_page() {
   unflushed_.pop_back();
   const std::uint64_t offset = page * pmem::kPageBytes;
   if (fence({line})) {
+    model_.free(lines_of(page, 1));
     const std::uint64_t fences = model_.ended();
     static_cast<void>(journal_->checkpointer().without_pages(offset, pmem::kPageBytes, [&] {
       const Bytes zeros(pmem::kPageBytes);
