@@ -152,6 +152,8 @@ JournalPlace Journal::revoke(std::uint64_t offset, std::uint64_t bytes) noexcept
     line += lines;
     left -= lines;
   }
+  if (is_long_to_replay()) want_checkpoint();
+  look_again();
   return tail_;
 }
 

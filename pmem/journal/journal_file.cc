@@ -47,17 +47,23 @@ Result<JournalFile> JournalFile::open_file(const std::string& path, int flags) {
   return file;
 }
 
-Status JournalFile::read_head() {
-  struct stat info{};
-  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+Result<std::array<JournalHead, 2>> JournalFile::read_heads() const {
   std::array<JournalHead, 2> copies{};
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto offset = static_cast<off_t>(i * kPageBytes);
     if (::pread(fd(), &copies[i], sizeof copies[i], offset) < 0)
       return failed("cannot read", errno);
   }
+  return copies;
+}
+
+Status JournalFile::read_head() {
+  struct stat info{};
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+  const Result<std::array<JournalHead, 2>> copies = read_heads();
+  if (!copies.ok()) return copies.status();
   const Result<JournalHead> head =
-      choose_head(copies, static_cast<std::uint64_t>(info.st_size), path_);
+      choose_head(*copies, static_cast<std::uint64_t>(info.st_size), path_);
   if (!head.ok()) return head.status();
   head_ = *head;
   shape_ = {.data_bytes = head_.data_bytes, .segment_bytes = head_.segment_bytes};
@@ -113,13 +119,11 @@ Status JournalFile::check_free(const Status& head_found) const {
                               "that pool was moved, move this file beside it; if it is gone, "
                               "remove this file",
                               path_, head_.pool_uuid));
-  std::array<std::array<char, 8>, 2> magics{};
-  for (std::size_t i = 0; i < magics.size(); ++i) {
-    const auto offset = static_cast<off_t>(i * kPageBytes);
-    if (::pread(fd(), magics[i].data(), magics[i].size(), offset) < 0)
-      return failed("cannot read", errno);
-  }
-  if (magics == decltype(magics){}) return {};
+  const Result<std::array<JournalHead, 2>> heads = read_heads();
+  if (!heads.ok()) return heads.status();
+  constexpr std::array<char, 8> kNoMagic{};
+  if ((*heads)[0].magic == kNoMagic && (*heads)[1].magic == kNoMagic) return {};
+  if (is_closed_journal(*heads)) return {};  // of another version
   struct stat info{};
   if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
   const bool may_be_torn = head_found.code() == StatusCode::kCorrupt;
@@ -180,6 +184,7 @@ Result<JournalFile> JournalFile::open(const std::string& path, std::uint64_t poo
                               path));
   if (!file.ok()) return file;
   if (Status s = use == Use::kWrite ? file->lock() : Status(); !s.ok()) return s;
+  if (Status s = file->settle_cache(); !s.ok()) return s;
   if (Status s = file->read_head(); !s.ok()) return s;
   if (file->head_.pool_uuid != pool_uuid || file->head_.journal_id != journal_id)
     return Status(
@@ -188,7 +193,6 @@ Result<JournalFile> JournalFile::open(const std::string& path, std::uint64_t poo
                     "expected pool {:016x}, journal {:016x}, found {:016x}, {:016x}",
                     path, pool_uuid, journal_id, file->head_.pool_uuid, file->head_.journal_id));
   file->use_direct_io();
-  if (!file->has_direct_io() && !file->settle_cache()) return file->failed("fdatasync", errno);
   return file;
 }
 
@@ -199,25 +203,20 @@ void JournalFile::use_direct_io() noexcept {
   if (flags >= 0) ::fcntl(fd(), F_SETFL, flags | O_DIRECT);
 }
 
-bool JournalFile::has_direct_io() const noexcept {
-  const int flags = ::fcntl(fd(), F_GETFL);
-  return flags >= 0 && (flags & O_DIRECT) != 0;
-}
-
-/// For a file system whose pages have another size. False: the file uses the page cache already, or
-/// cannot.
+/// For a file system whose pages have another size. False: the file uses the page cache already.
 bool JournalFile::leave_direct_io() const noexcept {
   const int flags = ::fcntl(fd(), F_GETFL);
-  return has_direct_io() && ::fcntl(fd(), F_SETFL, flags & ~O_DIRECT) == 0 && settle_cache();
+  return flags >= 0 && (flags & O_DIRECT) != 0 && ::fcntl(fd(), F_SETFL, flags & ~O_DIRECT) == 0;
 }
 
-/// A process that died may have left records in the page cache that are not on the device: a write
-/// was on its way, or has failed. Those that can be are made durable, and the others forgotten, so
-/// that replay does not go on behind records that a power cut takes back.
-bool JournalFile::settle_cache() const noexcept {
-  if (::fdatasync(fd()) != 0) return false;
+/// Where the file system has no direct writes, a process that died may have left a head or records
+/// in the page cache that are not on the device: a write was on its way, or has failed. What can be
+/// made durable is, and the rest is forgotten, so that replay does not go on behind records that a
+/// power cut takes back.
+Status JournalFile::settle_cache() const {
+  if (::fdatasync(fd()) != 0) return failed("fdatasync", errno);
   static_cast<void>(::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED));
-  return true;
+  return {};
 }
 
 /// A device writes blocks that were written before in half the time of new ones.

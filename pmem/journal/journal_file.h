@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -78,9 +79,9 @@ class JournalFile {
   Status write_zeros(std::uint64_t bytes);
   Status write_durably(std::uint64_t offset, std::span<const std::byte> bytes);
   void use_direct_io() noexcept;
-  bool has_direct_io() const noexcept;
   bool leave_direct_io() const noexcept;
-  bool settle_cache() const noexcept;
+  Status settle_cache() const;
+  Result<std::array<JournalHead, 2>> read_heads() const;
   Status failed(const char* what, int error) const;
 
   std::string path_;

@@ -59,13 +59,28 @@ JournalShape journal_shape(std::uint64_t wanted) noexcept {
   return {.data_bytes = segments * segment, .segment_bytes = segment};
 }
 
-Result<JournalHead> choose_head(const std::array<JournalHead, 2>& copies, std::uint64_t file_bytes,
-                                const std::string& where) {
+namespace {
+
+/// Of the whole copies the one with the greater sequence; null: none is whole.
+const JournalHead* newest_of(const std::array<JournalHead, 2>& copies) noexcept {
   const JournalHead* best = nullptr;
   for (const JournalHead& copy : copies) {
     if (copy.magic != kJournalMagic || copy.checksum != checksum_of(copy)) continue;
     if (best == nullptr || copy.sequence > best->sequence) best = &copy;
   }
+  return best;
+}
+
+}  // namespace
+
+bool is_closed_journal(const std::array<JournalHead, 2>& copies) noexcept {
+  const JournalHead* const head = newest_of(copies);
+  return head != nullptr && head->head_bytes == sizeof(JournalHead) && head->is_closed == 1;
+}
+
+Result<JournalHead> choose_head(const std::array<JournalHead, 2>& copies, std::uint64_t file_bytes,
+                                const std::string& where) {
+  const JournalHead* const best = newest_of(copies);
   if (best == nullptr)
     return bad_journal(where, fmt::format("no intact head: checksums expected {:016x} and {:016x}, "
                                           "found {:016x} and {:016x}",

@@ -103,6 +103,10 @@ struct JournalShape {
 };
 JournalShape journal_shape(std::uint64_t wanted) noexcept;
 
+/// Whether a whole copy, of any version, says that no pool needs the journal, and no whole copy
+/// that counts more says otherwise.
+bool is_closed_journal(const std::array<JournalHead, 2>& copies) noexcept;
+
 /// The copy that counts. kCorrupt: none is whole, or it contradicts itself; kIncompatible: it is of
 /// another version.
 Result<JournalHead> choose_head(const std::array<JournalHead, 2>& copies, std::uint64_t file_bytes,

@@ -44,7 +44,7 @@ TEST_CASE("pages that were written directly keep their content behind older imag
     REQUIRE(replay_into(view, pool).ok());
     CHECK(std::memcmp(view.data() + kPage * kPageBytes, content.data(), content.size()) == 0);
   }
-  SECTION("and a write that fails is no write") {
+  SECTION("and after a write that failed they are flushed") {
     pool.file().calls_left = 1;  // the write, but not its sync
     REQUIRE_FALSE(pool.direct_writer().write(content));
     pool.file().calls_left = ~std::uint64_t{0};

@@ -343,6 +343,37 @@ TEST_CASE("a journal that is missing, foreign or damaged is refused", "[pmem][jo
   CHECK(missing.message().find("put the journal back") != std::string_view::npos);
 }
 
+TEST_CASE("a closed journal of another version begins anew, and one that is needed does not",
+          "[pmem][journal]") {
+  const bool is_closed = GENERATE(false, true);
+  const test::TemporaryPath path;
+  test::PoolBuffer memory(kPoolBytes);
+  FileWithPower file;
+  const PoolJournal::Target target{.pool = memory.span(),
+                                   .pool_bytes_max = kPoolBytes,
+                                   .file = file,
+                                   .replay_ns = ~std::uint64_t{0}};
+  const JournalShape shape = journal_shape(64 << 10);
+  {
+    const auto made = PoolJournal::create(path.string(), kUuid, kId, shape, target);
+    REQUIRE(made.ok());
+    REQUIRE((*made)->set_closed(is_closed).ok());
+  }
+  Bytes bytes = read_file(path.journal());
+  for (std::uint64_t at = 0; at < kJournalDataOffset; at += kPageBytes) {
+    JournalHead head;
+    std::memcpy(&head, bytes.data() + at, sizeof head);
+    if (head.magic != kJournalMagic) continue;
+    head.version = 1;
+    head.checksum = checksum_of(head);
+    std::memcpy(bytes.data() + at, &head, sizeof head);
+  }
+  write_file(path.journal(), bytes);
+  const auto made = PoolJournal::create(path.string(), kUuid, kId + 1, shape, target);
+  CHECK(made.ok() == is_closed);
+  if (!made.ok()) CHECK(made.status().code() == StatusCode::kInvalidArgument);
+}
+
 TEST_CASE("damage where the pool's file needs the journal is refused", "[pmem][journal]") {
   LinePool pool(64 << 10);
   LineSteps steps(pool);
