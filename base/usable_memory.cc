@@ -10,8 +10,6 @@ namespace flugs {
 
 namespace {
 
-constexpr const char* kGroups = "/sys/fs/cgroup";
-
 /// The limit in a file of a group; `most`: there is no such file, or no limit in it.
 std::uint64_t limit_in(const std::string& path, std::uint64_t most) {
   std::ifstream file(path);
@@ -32,23 +30,26 @@ std::uint64_t limit_of_group(const std::string& root, std::string path, const ch
 }  // namespace
 
 // A line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH; in version 2 there are no controllers.
-std::uint64_t usable_memory_bytes() {
+std::uint64_t usable_memory_bytes(const std::string& groups_of_process, const std::string& groups) {
   const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
   std::uint64_t bytes = pages * static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  std::ifstream lines(groups_of_process);
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
     if (controllers.empty())
-      bytes = limit_of_group(kGroups, path, "memory.max", bytes);
+      bytes = limit_of_group(groups, path, "memory.max", bytes);
     else if (controllers == "memory")
-      bytes =
-          limit_of_group(std::string(kGroups) + "/memory", path, "memory.limit_in_bytes", bytes);
+      bytes = limit_of_group(groups + "/memory", path, "memory.limit_in_bytes", bytes);
   }
   return bytes;
+}
+
+std::uint64_t usable_memory_bytes() {
+  return usable_memory_bytes("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
 }  // namespace flugs

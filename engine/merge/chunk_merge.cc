@@ -80,6 +80,7 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
 // that seems in flight is damage, in a table whose rows opening does not read.
 Status ChunkMerge::choose_rows() {
   FLUGS_CHECK(stored_.empty());
+  pool_.read_ahead({pool_.base() + rows_.offset_of_chunk(chunk_), rows_.bytes_of_chunk(chunk_)});
   stored_.reserve(row_count_);
   for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
     const std::uint32_t row = first_row_ + offset;

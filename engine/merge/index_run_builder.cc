@@ -214,8 +214,11 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   // The runs that are replaced stay as long as their list, which only this thread releases.
   const std::span<const IndexRuns::Member> all = table_.runs.list().members;
   const std::span<const IndexRuns::Member> sources = all.subspan(first);
-  for (const IndexRuns::Member& source : sources)  // our checksum would confirm damage
+  for (const IndexRuns::Member& source : sources) {
+    pool_.read_ahead(source.run->memory());
+    // Our checksum would confirm damage.
     if (Status s = source.run->audit(); !s.ok()) return s;
+  }
   plan(sources);
   Result<pmem::Extent> extent = pool_.allocator().allocate(
       bytes(), persister_, pmem::Purpose::kNewData, pmem::Zeros::kUnshared);

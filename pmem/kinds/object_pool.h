@@ -74,7 +74,7 @@ class ObjectPool final : public MappedPool {
   const std::uint64_t memory_bytes_ = usable_memory_bytes();
   bool is_open_ = false;                         // creating or opening it has succeeded
   bool has_no_holes_ = false;                    // opening has provided all space
-  std::atomic<bool> reads_single_pages_{false};  // relaxed; advice to the kernel
+  std::atomic<bool> reads_single_pages_{false};  // says which advice the kernel has
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
   AddressSpace space_;
   std::uint64_t mapped_bytes_ = 0;  // of space_; changes under the growing mutex and a ForkPause

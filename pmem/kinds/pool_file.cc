@@ -22,6 +22,7 @@ namespace flugs::pmem {
 
 namespace {
 
+constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers do not have
 /// What is sent to the device at a time: a commit waits for that, a few milliseconds.
 constexpr std::size_t kSentBytes = std::size_t{2} << 20;
 constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
@@ -312,13 +313,10 @@ Status PoolFile::write_through(std::uint64_t offset, std::span<const std::byte> 
 }
 
 Status PoolFile::show_again(std::uint64_t offset, std::span<std::byte> pages) const {
-  if (::madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0) return {};
-  // The kernel refuses it for memory that mlockall keeps.
-  constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
-  if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE, kFlags, fd(),
-             static_cast<off_t>(offset)) != MAP_FAILED)
-    return {};
-  return failed("cannot map", errno);
+  // The first is refused for memory that mlockall keeps, the second by kernels before 5.18.
+  for (const int advice : {MADV_DONTNEED, kDontNeedLocked})
+    if (::madvise(pages.data(), pages.size(), advice) == 0) return {};
+  return read(offset, pages);
 }
 
 Status PoolFile::sync() const {

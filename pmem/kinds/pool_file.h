@@ -66,9 +66,9 @@ class PoolFile final : public PageFile {
   Status write(std::uint64_t offset, std::span<const std::byte> pages) override;
   Status send(std::uint64_t offset, std::uint64_t bytes) override;
   Status sync_data() override;
-  /// Through another opening of the file: the kernel tells each of them of every failure.
+  /// It uses another opening of the file, because the kernel tells each opening of every failure.
   Status write_through(std::uint64_t offset, std::span<const std::byte> pages) override;
-  /// For a private mapping. kIoError.
+  /// For a private mapping. kIoError, kCorrupt (the file is too short).
   Status show_again(std::uint64_t offset, std::span<std::byte> pages) const override;
   /// Gives a created file its path, and makes it durable that the path leads here, which sync()
   /// alone need not do. kAlreadyExists when another process was faster.

@@ -132,8 +132,8 @@ class Persister {
 
   /// Stores zeros and flushes them.
   void zero(void* address, std::size_t bytes, Label label) noexcept;
-  /// Stores zeros for somebody who calls flush_unshared for all that he needs of them. Flushes them
-  /// if that costs nothing more.
+  /// Stores zeros. The caller calls flush_unshared later for all bytes that it needs. The zeros are
+  /// flushed where flush_unshared would flush them a second time anyway: without a journal.
   void zero_unshared(void* address, std::size_t bytes, Label label) noexcept;
 
   bool has_unfenced_flushes() const noexcept { return unfenced_lines_ != 0; }

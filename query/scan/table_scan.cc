@@ -251,11 +251,18 @@ TableScan::Local& TableScan::local_of(std::uint32_t worker) {
   return *locals_[worker];
 }
 
+// With filters few rows may be left, and their pages are read one by one.
 void TableScan::read_ahead(const Segment& segment) const noexcept {
-  for (const Output& output : outputs_)
-    if (output.column != kRowIds) table_->read_ahead(segment, output.column);
+  const std::byte* last = nullptr;  // all columns of a chunk lie in the same place
+  const auto read = [&](std::uint32_t column) {
+    const std::span<const std::byte> memory = segment.memory(column);
+    if (memory.data() != std::exchange(last, memory.data())) table_->read_ahead(memory);
+  };
   for (const auto& filter : filters_)
-    for (const std::uint32_t column : filter->columns) table_->read_ahead(segment, column);
+    for (const std::uint32_t column : filter->columns) read(column);
+  if (!filters_.empty()) return;
+  for (const Output& output : outputs_)
+    if (output.column != kRowIds) read(output.column);
 }
 
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {

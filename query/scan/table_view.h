@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "mvcc/visibility.h"
@@ -20,9 +21,9 @@ class TableView {
   const Schema& schema() const noexcept { return schema_; }
   const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
-  /// A column of a segment is about to be read.
-  void read_ahead(const Segment& segment, std::uint32_t column) const noexcept {
-    table_.pool.read_ahead(segment.memory(column));
+  /// This memory of a segment is about to be read.
+  void read_ahead(std::span<const std::byte> memory) const noexcept {
+    table_.pool.read_ahead(memory);
   }
   /// Whether some rows are in main, where codes of the domains must be looked up.
   bool has_groups() const noexcept { return has_groups_; }

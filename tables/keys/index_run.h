@@ -51,6 +51,7 @@ class IndexRun {
   static std::uint64_t checksum_of(const IndexRunKeyLayout& key, const std::byte* run) noexcept;
 
   pmem::Extent extent() const noexcept { return {offset_, layout_.bytes}; }
+  std::span<const std::byte> memory() const noexcept { return {base(), layout_.bytes}; }
   /// The number of entries of the key that has most.
   std::uint64_t entries() const noexcept { return entries_; }
 
