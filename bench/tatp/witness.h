@@ -60,6 +60,7 @@ struct CrashPlan {
   std::uint64_t pool_bytes_max = 0;
   std::uint64_t segment_bytes = 0;
   std::uint64_t journal_bytes = 0;
+  std::uint64_t direct_write_bytes = 0;  ///< 0: as in OpenOptions
   IndexPlace index_place = kDefaultIndexPlace;
   bool process_crash_only = false;      ///< commits with Durability::kProcessCrash
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never

@@ -49,9 +49,21 @@ Observed observed(int fd) {
   return name == observed_journal ? Observed::kJournal : Observed::kNothing;
 }
 
+/// A call on a file that is observed, and what is told of it, are one step: else what another
+/// thread writes in between would be told to be durable.
+class FileStep {
+ public:
+  explicit FileStep(Observed file) {
+    if (file != Observed::kNothing) lock_ = std::unique_lock(observer_mutex);
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// In a FileStep.
 void tell(FileEvent::Kind kind, Observed file, std::uint64_t offset, std::uint64_t bytes) {
   if (file == Observed::kNothing) return;
-  const std::lock_guard lock(observer_mutex);
   file_observer({kind, file == Observed::kJournal, offset, bytes});
 }
 
@@ -91,6 +103,7 @@ void observe_files(const std::string& pool_path, FileObserver observer) {
 /// A call that makes a whole file durable.
 int sync_file(int fd, int (*real)(int)) {
   const Observed file = observed(fd);
+  const FileStep step(file);
   tell(FileEvent::Kind::kBeforeSync, file, 0, 0);
   const int result = real(fd);
   if (result == 0) tell(FileEvent::Kind::kSynced, file, 0, 0);
@@ -135,19 +148,22 @@ int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags) {
 ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   static auto* const real = original<ssize_t(int, const void*, size_t, off_t)>("pwrite");
   if (fails(SystemCall::kWrite)) return -1;
+  const auto file = flugs::test::observed(fd);
+  const flugs::test::FileStep step(file);
   const ssize_t written = real(fd, data, bytes, offset);
   if (written > 0)
-    flugs::test::tell(FileEvent::Kind::kWritten, flugs::test::observed(fd),
-                      static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(written));
+    flugs::test::tell(FileEvent::Kind::kWritten, file, static_cast<std::uint64_t>(offset),
+                      static_cast<std::uint64_t>(written));
   return written;
 }
 ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t offset, int flags) {
   static auto* const real =
       original<ssize_t(int, const struct iovec*, int, off_t, int)>("pwritev2");
   if (fails(SystemCall::kWrite)) return -1;
+  const auto file = flugs::test::observed(fd);
+  const flugs::test::FileStep step(file);
   const ssize_t written = real(fd, parts, count, offset, flags);
   if (written <= 0) return written;
-  const auto file = flugs::test::observed(fd);
   const auto begin = static_cast<std::uint64_t>(offset);
   const auto bytes = static_cast<std::uint64_t>(written);
   flugs::test::tell(FileEvent::Kind::kWritten, file, begin, bytes);

@@ -44,6 +44,7 @@ class CrashChild {
         pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen, plan.users, plan.scm);
     options.index_place = plan.index_place;
     options.crash_ring = plan.process_crash_only;
+    if (plan.direct_write_bytes != 0) options.tuning.direct_write_bytes = plan.direct_write_bytes;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)
       options.merge_policy =

@@ -44,6 +44,7 @@ void add_crash_plan(CLI::App& app, Action& action) {
   command->add_option("--segment-bytes", plan.segment_bytes);
   command->add_option("--journal-bytes", plan.journal_bytes);
   command->add_option("--merge-interval", plan.merge_interval_ms);
+  command->add_option("--direct-write-bytes", plan.direct_write_bytes);
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }
 
