@@ -133,8 +133,9 @@ std::string LineModel::judge(std::span<const std::byte> pool, Kept kept) const {
       const std::uint64_t hole = shown(line.line, found);
       const bool is_hole = hole != found && stores_[hole - first_store_].fences <= fences;
       const std::uint64_t store = is_hole ? hole : found;
-      const bool is_free = newest != captures.rend() && newest->store == 0;
-      if (hole < first_store_ && found != begin_of(line.line, word) && !is_free)
+      const auto is_free = [](const Capture& capture) { return capture.store == 0; };
+      if (hole < first_store_ && found != begin_of(line.line, word) &&
+          std::none_of(newest, captures.rend(), is_free))
         return fmt::format("line {}, word {} shows {}, which was not stored there", line.line, word,
                            found);
       if (newest == captures.rend() || store >= newest->store) continue;
