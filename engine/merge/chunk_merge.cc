@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <unordered_map>
 
@@ -22,6 +23,18 @@ namespace {
 constexpr std::chrono::microseconds kMovePatience{200};
 constexpr std::chrono::milliseconds kPause{2};
 constexpr std::size_t kRowsAhead = 32;
+
+/// All rows of the chunk are read, so many pages may be read in at once.
+void read_ahead(pmem::Pool& pool, const TableData& table, std::size_t chunk) {
+  if (const RowGroup* group = table.rows.group(chunk); group != nullptr) {
+    for (std::size_t i = 0; i < group->column_count(); ++i)
+      pool.read_ahead(group->column(i).parts());
+  } else {
+    const RowStore::ChunkView rows =
+        table.rows.chunk(chunk, std::numeric_limits<std::uint32_t>::max());
+    pool.read_ahead({rows.rows, std::size_t{rows.row_count} * rows.row_bytes});
+  }
+}
 
 columns::MainRecords plan_records(std::span<const columns::MainColumnBuilder> builders) {
   std::vector<columns::MainColumnLayout> layouts;
@@ -80,7 +93,7 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
 // that seems in flight is damage, in a table whose rows opening does not read.
 Status ChunkMerge::choose_rows() {
   FLUGS_CHECK(stored_.empty());
-  pool_.read_ahead({pool_.base() + rows_.offset_of_chunk(chunk_), rows_.bytes_of_chunk(chunk_)});
+  read_ahead(pool_, table_, chunk_);
   stored_.reserve(row_count_);
   for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
     const std::uint32_t row = first_row_ + offset;
