@@ -22,7 +22,8 @@ std::uint64_t limit_of_group(const std::string& root, std::string path, const ch
                              std::uint64_t most) {
   while (!path.empty()) {
     most = limit_in(root + path + "/" + file, most);
-    path.resize(path == "/" ? 0 : path.find_last_of('/'));
+    const std::size_t slash = path.find_last_of('/');
+    path.resize(slash == std::string::npos ? 0 : slash);
   }
   return limit_in(root + "/" + file, most);
 }

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <span>
 
-#include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/journal/dirty_pages.h"
 #include "pmem/kinds/pool_file.h"

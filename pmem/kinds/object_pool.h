@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/usable_memory.h"
 #include "pmem/journal/pool_journal.h"
 #include "pmem/kinds/address_space.h"
 #include "pmem/kinds/mapped_pool.h"
@@ -71,7 +70,7 @@ class ObjectPool final : public MappedPool {
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
-  const std::uint64_t memory_bytes_ = usable_memory_bytes();
+  std::uint64_t memory_bytes_ = 0;               // with a journal: usable_memory_bytes
   bool is_open_ = false;                         // creating or opening it has succeeded
   bool has_no_holes_ = false;                    // opening has provided all space
   std::atomic<bool> reads_single_pages_{false};  // says which advice the kernel has

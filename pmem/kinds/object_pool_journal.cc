@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/usable_memory.h"
 #include "pmem/kinds/file_journal.h"
 #include "pmem/kinds/object_format.h"
 #include "pmem/kinds/object_pool.h"
@@ -103,6 +104,7 @@ PoolJournal::Target ObjectPool::journal_target(const PoolOptions& options) noexc
 Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& options) {
   const bool is_found = journal_ != nullptr;
   direct_write_bytes_ = options.direct_write_bytes;
+  memory_bytes_ = usable_memory_bytes();
   if (!is_found) {
     Result<std::unique_ptr<PoolJournal>> made = PoolJournal::create(
         path(), pool_uuid, random_id(), shape_for(mapped_bytes_, options), journal_target(options));

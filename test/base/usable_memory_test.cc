@@ -69,7 +69,7 @@ TEST_CASE("a process may use what the machine and its control groups leave", "[b
     CHECK(groups.usable() == 16384);
   }
   SECTION("lines of no known form") {
-    groups.put("self", "nonsense\n\n4:memory\n");
+    groups.put("self", "nonsense\n\n4:memory\n0::a\n");
     CHECK(groups.usable() == machine_bytes());
   }
 }
