@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds kMovePatience{200};
 constexpr std::chrono::milliseconds kPause{2};
 constexpr std::size_t kRowsAhead = 32;
 
-/// All rows of the chunk are read, so many pages may be read in at once.
+/// The merge is about to read all rows of the chunk.
 void read_ahead(pmem::Pool& pool, const TableData& table, std::size_t chunk) {
   if (const RowGroup* group = table.rows.group(chunk); group != nullptr) {
     for (std::size_t i = 0; i < group->column_count(); ++i)

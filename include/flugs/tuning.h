@@ -54,9 +54,9 @@ struct Tuning {
   /// Medium `file`: a checkpoint begins when a restart after a crash would have to replay the
   /// journal for longer than about this, up to a day. Shorter: checkpoints write more.
   std::chrono::microseconds restart_budget{20'000};
-  /// Medium `file`: a row group of main, or an index of main, with at least so many bytes is
-  /// written to the pool's file at once, past the journal, from 4096 on; 0: none is. The merge
-  /// waits for the disk then. Its pages are no memory of the process, so the kernel may take them
+  /// Medium `file`: size, bytes, from which on a row group or an index of main is written to the
+  /// pool's file at once, past the journal; 4096 or more; 0: none is. The merge waits for the
+  /// disk then. Its pages are no memory of the process, so the kernel may take them
   /// back.
   std::uint64_t direct_write_bytes = std::uint64_t{64} << 10;
   /// Threads that rebuild indexes at opening; 0: one per processor.

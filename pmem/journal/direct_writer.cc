@@ -5,7 +5,7 @@
 
 namespace flugs::pmem {
 
-// Protocol direct. The pages are free space for all but the caller, who has stored all of them.
+// Protocol direct. The caller alone knows the pages, and has stored into all that it needs of them.
 //   step  store                          where        made durable by  power cut just after it:
 //                                                                      recovery
 //   1     a record: images of the pages  the journal  itself, waited   free space

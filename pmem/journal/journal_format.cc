@@ -61,7 +61,7 @@ JournalShape journal_shape(std::uint64_t wanted) noexcept {
 
 namespace {
 
-/// Of the whole copies the one with the greater sequence; null: none is whole.
+/// The whole copy with the greater sequence; null: no copy is whole.
 const JournalHead* newest_of(const std::array<JournalHead, 2>& copies) noexcept {
   const JournalHead* best = nullptr;
   for (const JournalHead& copy : copies) {

@@ -72,7 +72,7 @@ struct RunHead {
   std::uint64_t line : 44;  ///< offset in the pool / kLineBytes
   std::uint64_t lines : 20;
 };
-/// A run in a record of kind kRevoke has at most so many lines.
+/// The most lines that a run in a record of kind kRevoke has.
 inline constexpr std::uint64_t kRevokedLinesMax = std::uint64_t{1} << 19;
 static_assert(sizeof(RunHead) == 8);
 

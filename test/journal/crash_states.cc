@@ -208,7 +208,7 @@ void CrashStates::wrong(const Life& life, const std::string& what) {
                            life.depth(), states_, what);
 }
 
-/// Of those that this script has had. Notes it.
+/// False: this script has had the case. Notes it.
 bool CrashStates::is_new_case(Life& life, Death death, Chosen chosen) {
   const bool is_kill = death == Death::kKill;
   const Chosen of_journal = chosen.subspan(life.pool_file().pending());

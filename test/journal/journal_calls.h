@@ -32,7 +32,7 @@ class JournalDisk {
 
 /// While this lives, every `pread` and `pwritev2` of the program, whatever its file, goes to the
 /// disk, and so do the calls that make, open and remove a crash ring; the system refuses threads,
-/// and who waits on a condition does what others would do. These may nest.
+/// and a thread that waits on a condition does what others would do. These may nest.
 class JournalDiskInUse {
  public:
   explicit JournalDiskInUse(JournalDisk& disk) noexcept;

@@ -115,14 +115,17 @@ class CrashChild {
     if (!load.ok()) return load.status();
     status_.rows_loaded.store(load.value().rows);
     status_.load_seconds.store(load.value().seconds);
+    if (witness_.plan().is_merged) return merge_all(database);
+    status_.pool_bytes.store(database.statistics().pool_allocated_bytes);
+    return {};
+  }
+
+  Status merge_all(Database& database) {
     for (const TableId table : database.tables())
-      if (witness_.plan().is_merged)
-        if (const auto merged = database.merge(table, {.scope = MergeScope::kEverything});
-            !merged.ok())
-          return merged.status();
-    const Statistics statistics = database.statistics();
-    status_.pool_bytes.store(witness_.plan().is_merged ? statistics.pool_used_bytes
-                                                       : statistics.pool_allocated_bytes);
+      if (const auto merged = database.merge(table, {.scope = MergeScope::kEverything});
+          !merged.ok())
+        return merged.status();
+    status_.pool_bytes.store(database.statistics().pool_used_bytes);
     return {};
   }
 

@@ -459,7 +459,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_clock_option(*command, options->clock);
   command
       ->add_option("--restart-budget", options->restart_budget_ms,
-                   "On a disk: a checkpoint begins when a restart would replay for so many ms")
+                   "On a disk: time of replay, ms, from which on a checkpoint begins")
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
   command

@@ -24,8 +24,8 @@ class MemoryGroup {
 
   /// The folder that stands for it.
   const std::string& path() const noexcept { return path_; }
-  /// From now on its processes have so many bytes, and no swap. kIoError: what is there cannot be
-  /// taken back.
+  /// Limits the memory of its processes to `bytes`, without swap. kIoError: the kernel cannot take
+  /// back what they have.
   Status limit(std::uint64_t bytes) const;
   /// Page faults so far that waited for a device.
   std::uint64_t major_faults() const;
