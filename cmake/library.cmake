@@ -32,6 +32,7 @@ target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/inc
   ${PROJECT_SOURCE_DIR}/include/flugs/scan.h
   ${PROJECT_SOURCE_DIR}/include/flugs/schema.h
   ${PROJECT_SOURCE_DIR}/include/flugs/status.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/stream.h
   ${PROJECT_SOURCE_DIR}/include/flugs/table.h
   ${PROJECT_SOURCE_DIR}/include/flugs/transaction.h
   ${PROJECT_SOURCE_DIR}/include/flugs/try.h

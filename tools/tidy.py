@@ -70,6 +70,7 @@ MAY_INCLUDE = {
     "query/expressions": BELOW_QUERY | {"query/vectors"},
     "query/scan": BELOW_QUERY | {"query/vectors", "query/expressions"},
     "query/operators": BELOW_QUERY | {"query/vectors", "query/expressions", "query/scan"},
+    "query/stream": BELOW_QUERY | {"query/vectors", "query/expressions", "query/scan"},
     "query/plan": BELOW_QUERY | {"query"},
     "bench/support": {"base", "flugs"},
     "bench/tatp": {"base", "flugs", "bench/support"},

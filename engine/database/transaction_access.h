@@ -10,6 +10,9 @@ struct TransactionAccess {
   static const DatabaseCore* database(const Transaction& transaction) noexcept {
     return transaction.database_;
   }
+  static DatabaseCore& core(const Transaction& transaction) noexcept {
+    return *transaction.database_;
+  }
   /// Whether calls of the transaction may go on; if not, the reason. Ends it if it was asked to
   /// end.
   static Status check(const Transaction& transaction) {

@@ -26,6 +26,7 @@
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
+#include "flugs/stream.h"
 #include "flugs/table.h"
 #include "flugs/transaction.h"
 #include "flugs/try.h"

@@ -13,6 +13,7 @@
 #include "flugs/progress.h"
 #include "flugs/query_result.h"
 #include "flugs/status.h"
+#include "flugs/stream.h"
 #include "flugs/transaction.h"
 
 namespace flugs::query {
@@ -118,6 +119,10 @@ class Query {
   /// twice, types that do not fit, an option, an ended transaction), kOverflow, kOutOfMemory
   /// (memory_bytes_max; the message names the operator), kCancelled.
   Result<QueryResult> run(const Transaction& transaction, const RunOptions& options = {}) const;
+  /// Begins to run the query as `run` does, for a caller that pulls its rows in batches. Groups,
+  /// sorted rows and the right sides of joins are made before it returns. Fails with: as
+  /// `run`.
+  Result<ResultStream> stream(const Transaction& transaction, const RunOptions& options = {}) const;
   /// The plan, without running it. Fails as `run` does before it starts.
   Result<std::string> explain(const Transaction& transaction, const RunOptions& options = {}) const;
 

@@ -151,7 +151,7 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
   const engine::Table& of = table(node.text);
   if (!context_.is_dry && context_.transaction->notes_reads())
     context_.transaction->reads.add_scan(of, Predicate::all());
-  auto view = std::make_unique<TableView>(of.data(), context_.transaction->visibility);
+  auto view = std::make_unique<TableView>(of.data(), context_.visibility);
   std::vector<TableScan::Output> outputs;
   std::set<std::string_view> known;
   for (std::size_t c = 0; c < view->schema().size(); ++c) {
@@ -258,14 +258,6 @@ Pipeline Planner::open(const QueryNode& node) {
   Needed needed;
   for (const std::string& name : names(node)) needed[name].values = true;
   return open(node, needed);
-}
-
-Rows Planner::run(const QueryNode& node, ExplainPtr& explain) {
-  Pipeline pipeline = open(node);
-  explain = pipeline.explain;
-  Rows rows = hold(pipeline, "result");
-  rows.is_ordered = pipeline.source->is_ordered();
-  return rows;
 }
 
 }  // namespace flugs::query

@@ -32,8 +32,6 @@ class Planner {
 
   /// Names of the output's columns. Fails with kNotFound, kInvalidArgument (a name occurs twice).
   std::vector<std::string> names(const QueryNode& node) const;
-  /// All rows of the query; columns by name. In a dry run only the schema is set.
-  Rows run(const QueryNode& node, ExplainPtr& explain);
   /// The query up to its last held rows, for a caller that brings the sink. Fails as `names`.
   Pipeline open(const QueryNode& node);
 

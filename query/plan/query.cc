@@ -11,16 +11,15 @@
 #include "engine/database/transaction_access.h"
 #include "query/operators/query_node.h"
 #include "query/plan/planner.h"
+#include "query/plan/query_run.h"
 #include "query/plan/result_data.h"
-#include "query/vectors/failure.h"
+#include "query/stream/batch_sink.h"
 
 namespace flugs::query {
 
 using Step = QueryNode::Step;
 
 namespace {
-
-constexpr const char* kMovedFrom = "a query that was moved from";
 
 // Makes every step.
 std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* right = nullptr) {
@@ -29,7 +28,7 @@ std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* righ
   for (const Query* of : {input, right}) {
     if (of == nullptr) continue;
     if (of->node() == nullptr) {
-      node->error = kMovedFrom;
+      node->error = kQueryMovedFrom;
       continue;
     }
     if (node->error.empty()) node->error = of->node()->error;
@@ -57,44 +56,6 @@ std::shared_ptr<QueryNode> join_of(JoinKind kind, const Query& left, const Query
   node->join_keys = std::move(on);
   node->condition = also;
   return node;
-}
-
-std::uint32_t thread_count(const RunOptions& options) {
-  FLUGS_DCHECK(options.threads <= Crew::kWorkersMax);
-  if (options.threads != 0) return options.threads;
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
-// Turns every failure inside into a Status.
-template <typename Work>
-auto guarded(Work&& work) -> Result<decltype(work())> {
-  try {
-    return work();
-  } catch (const Failure& failure) {
-    return failure.status;
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory, "the process has no more memory");
-  }
-}
-
-std::string summary(const QueryStatistics& s) {
-  return fmt::format(
-      "{} rows scanned, {} skipped, {} selected, {} batches, {} threads, {:.1f} MB at most, "
-      "{:.3f} ms\n",
-      s.rows_scanned, s.rows_skipped, s.rows_selected, s.batches, s.threads,
-      static_cast<double>(s.memory_bytes_peak) / 1e6, s.seconds * 1e3);
-}
-
-// More threads than cores are allowed, but not the numbers that only a mistake asks for.
-Status check(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction,
-             const RunOptions& options) {
-  if (options.threads > Crew::kWorkersMax)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("RunOptions::threads is {}, allowed are 0 to {}", options.threads,
-                              Crew::kWorkersMax));
-  if (query == nullptr) return Status(StatusCode::kInvalidArgument, kMovedFrom);
-  if (!query->error.empty()) return Status(StatusCode::kInvalidArgument, query->error);
-  return engine::TransactionAccess::check(transaction);
 }
 
 }  // namespace
@@ -167,19 +128,20 @@ Query Query::limit(std::uint64_t rows, std::uint64_t offset) const {
 Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions& options) const {
   const auto begin = std::chrono::steady_clock::now();
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  if (Status s = check(node_, transaction, options); !s.ok()) return s;
+  if (Status s = check_run(node_.get(), transaction, options); !s.ok()) return s;
   RunContext context(node_, transaction, options, thread_count(options));
   Result<QueryResult> result = guarded([&] {
     const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
     Planner planner(context);
-    ExplainPtr explain;
     const std::vector<std::string> names = planner.names(*node_);
-    std::shared_ptr<ResultData> data = make_result(context, planner.run(*node_, explain), names);
+    Pipeline pipeline = planner.open(*node_);
+    BatchSink sink(context, pipeline.schema, names);
+    pipeline.run(context, sink);
+    sink.close_all();
+    std::shared_ptr<ResultData> data = make_result(context, sink, pipeline.source->is_ordered());
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    data->statistics = {context.rows_scanned, context.rows_skipped,  context.rows_selected,
-                        context.batches,      context.budget.peak(), context.threads,
-                        seconds.count(),      context.entries_read};
-    data->explain = to_text(*explain) + summary(data->statistics);
+    data->statistics = statistics_of(context, seconds.count());
+    data->explain = to_text(*pipeline.explain) + summary(data->statistics);
     return QueryResult(std::move(data));
   });
   // Cut short because the transaction must end: no part of the query runs any more, so now it can
@@ -192,15 +154,13 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
 Result<std::string> Query::explain(const Transaction& transaction,
                                    const RunOptions& options) const {
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  if (Status s = check(node_, transaction, options); !s.ok()) return s;
+  if (Status s = check_run(node_.get(), transaction, options); !s.ok()) return s;
   RunContext context(node_, transaction, options, thread_count(options));
   context.is_dry = true;
   return guarded([&] {
     Planner planner(context);
     static_cast<void>(planner.names(*node_));
-    ExplainPtr explain;
-    static_cast<void>(planner.run(*node_, explain));
-    return to_text(*explain);
+    return to_text(*planner.open(*node_).explain);
   });
 }
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
 #include "base/names.h"
-#include "query/expressions/bound_expr.h"
 #include "query/expressions/expr_node.h"
 #include "query/plan/result_data.h"
 
@@ -15,81 +13,48 @@ namespace flugs::query {
 
 namespace {
 
-// Copies the texts of one column of a part into one block.
-void own_texts(std::string_view* texts, const std::uint8_t* nulls, std::size_t rows,
-               ResultData& result, Charge& charge) {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
-    if (nulls != nullptr && nulls[i] != 0) texts[i] = {};
-    bytes += texts[i].size();
-  }
-  charge.add(bytes);
-  auto block = std::make_unique_for_overwrite<char[]>(bytes);
-  char* at = block.get();
-  for (std::size_t i = 0; i < rows; ++i) {
-    if (!texts[i].empty()) std::memcpy(at, texts[i].data(), texts[i].size());
-    texts[i] = {at, texts[i].size()};
-    at += texts[i].size();
-  }
-  FLUGS_CHECK(at == block.get() + bytes);
-  result.texts.push_back(std::move(block));
-}
-
-// Users see 0 at a NULL.
-void clear_nulls(Vec& column, Form form, const std::uint8_t* nulls, std::size_t rows) {
-  if (nulls == nullptr || form == Form::kText) return;
-  for (std::size_t i = 0; i < rows; ++i)
-    if (nulls[i] != 0) column.ints(rows)[i] = 0;
+// The texts of a batch, one view for each row.
+void view_texts(const TextColumn& texts, Vec& out) {
+  std::string_view* views = out.texts(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) views[i] = texts[i];
 }
 
 }  // namespace
 
-std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
-                                        const std::vector<std::string>& names) {
+std::shared_ptr<ResultData> make_result(RunContext& context, BatchSink& sink, bool is_ordered) {
   auto result = std::make_shared<ResultData>();
-  auto out = std::make_shared<Rows>();
-  Binder binder(context.texts, rows.schema);
-  std::vector<BoundPtr> columns;
-  for (const std::string& name : names) {
-    columns.push_back(binder.bind(col(name)));
-    const DataType type = columns.back()->type;
-    out->schema.push_back({name, type, nullptr});
-    result->columns.push_back({name, type.type, type.scale});
-  }
-  Evaluator evaluator(binder.slot_count());
+  auto rows = std::make_shared<Rows>();
+  result->columns = sink.columns();
+  for (const ResultColumn& column : result->columns)
+    rows->schema.push_back({column.name, {column.type, column.scale}, nullptr});
   Charge charge(context.budget, "result");
-  Batch batch;
-  Batch decoded;
-  for (Rows::Part& part : rows.parts) {
-    for (std::size_t first = 0; first < part.rows; first += kBatchRows) {
-      context.check_stop();
-      batch.rows = decoded.rows = std::min(kBatchRows, part.rows - first);
-      batch.columns.clear();
-      for (std::size_t c = 0; c < rows.schema.size(); ++c)
-        batch.columns.push_back(part.view(c).from(first, rows.schema[c].form()));
-      decoded.columns.clear();
-      for (const BoundPtr& column : columns)
-        decoded.columns.push_back(evaluator.evaluate(*column, batch));
-      out->append(decoded, charge);
-      Rows::Part& made = out->parts.back();
-      FLUGS_CHECK(made.rows == batch.rows);
-      for (std::size_t c = 0; c < columns.size(); ++c) {
-        const std::uint8_t* nulls = made.view(c).nulls;
-        clear_nulls(made.columns[c], columns[c]->form, nulls, made.rows);
-        if (columns[c]->form == Form::kText)
-          own_texts(made.columns[c].texts(made.rows), nulls, made.rows, *result, charge);
+  std::vector<Charge> charges;
+  while (std::optional<ReadyBatch> ready = sink.take()) {
+    context.check_stop();
+    charges.push_back(std::move(ready->charge));
+    BatchData& data = *ready->data;
+    Rows::Part part;
+    part.rows = data.rows;
+    for (std::size_t c = 0; c < data.columns.size(); ++c) {
+      BatchColumn& from = data.columns[c];
+      part.has_nulls.push_back(from.has_nulls);
+      Vec& to = part.columns.emplace_back();
+      if (rows->schema[c].form() != Form::kText) {
+        to = std::move(from.values);
+        continue;
       }
+      charge.add(data.rows * sizeof(std::string_view));
+      view_texts(data.texts(c), to);
+      if (from.has_nulls) std::memcpy(to.nulls(data.rows), from.nulls(data.rows).data(), data.rows);
+      from.values = Vec();
     }
-    part = Rows::Part();
+    result->first_rows.push_back(rows->row_count);
+    rows->row_count += part.rows;
+    rows->parts.push_back(std::move(part));
+    result->batches.push_back(std::move(ready->data));
   }
-  FLUGS_CHECK(out->row_count == rows.row_count);
-  out->is_ordered = rows.is_ordered;
-  std::size_t at = 0;
-  for (const Rows::Part& part : out->parts) {
-    result->first_rows.push_back(at);
-    at += part.rows;
-  }
-  result->rows = std::move(out);
+  rows->is_ordered = is_ordered;
+  result->rows = std::move(rows);
   return result;
 }
 

@@ -5,22 +5,22 @@
 #include <vector>
 
 #include "flugs/query_result.h"
+#include "query/stream/batch_sink.h"
 #include "query/vectors/rows.h"
 
 namespace flugs::query {
 
-/// The content of a QueryResult: rows without codes, texts in memory of its own.
+/// The content of a QueryResult: rows without codes. `batches` has the bytes of their texts.
 struct ResultData {
   std::vector<ResultColumn> columns;
   std::shared_ptr<const Rows> rows;
   std::vector<std::size_t> first_rows;  ///< of each part
-  std::vector<std::unique_ptr<char[]>> texts;
+  std::vector<std::shared_ptr<const BatchData>> batches;
   QueryStatistics statistics;
   std::string explain;
 };
 
-/// The columns of `names`, in this order, decoded and copied.
-std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
-                                        const std::vector<std::string>& names);
+/// All batches of the sink, with views of their texts.
+std::shared_ptr<ResultData> make_result(RunContext& context, BatchSink& sink, bool is_ordered);
 
 }  // namespace flugs::query

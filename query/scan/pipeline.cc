@@ -26,39 +26,69 @@ std::optional<FirstRows> Stage::first_rows() const {
 void Pipeline::run(RunContext& context, Sink& sink) {
   FLUGS_CHECK(source != nullptr && explain != nullptr);
   if (context.is_dry) return;
+  PipelineRun run(context, *this, sink);
+  run.advance([] { return false; });
+  run.finish();
+}
+
+namespace {
+
+Sink& first_sink(Pipeline& pipeline, Sink& last) {
+  if (pipeline.stages.empty()) return last;
+  pipeline.stages.back()->set_next(last);
+  return *pipeline.stages.front();
+}
+
+}  // namespace
+
+PipelineRun::PipelineRun(RunContext& context, Pipeline& pipeline, Sink& sink)
+    : context_(context),
+      pipeline_(pipeline),
+      first_(first_sink(pipeline, sink)),
+      tells_(context.progress.is_wanted()) {
   const auto begin = std::chrono::steady_clock::now();
-  if (!stages.empty()) stages.back()->set_next(sink);
-  Sink& first = stages.empty() ? sink : *stages.front();
-  source->begin(first);
-  const std::size_t morsels = source->morsel_count();
-  const auto workers = static_cast<std::uint32_t>(
-      source->is_ordered() ? 1
-                           : std::clamp<std::size_t>(source->workers_max(), 1, context.threads));
+  Source& source = *pipeline.source;
+  source.begin(first_);
+  morsels_ = source.morsel_count();
+  workers_ = static_cast<std::uint32_t>(
+      source.is_ordered() ? 1 : std::clamp<std::size_t>(source.workers_max(), 1, context.threads));
   context.check_stop();
-  const bool tells = context.progress.is_wanted();
-  if (tells) context.progress.begin(morsels);
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  context.crew.run(workers, [&](std::uint32_t worker) {
-    FLUGS_CHECK(worker < workers);  // sinks keep an element per worker
-    pmem::begin_scm_task();
-    try {
-      for (;;) {
-        if (failed.load(std::memory_order_relaxed) || first.is_satisfied()) return;
-        const std::size_t morsel = next.fetch_add(1, std::memory_order_relaxed);
-        if (morsel >= morsels) return;
-        source->run(morsel, worker, first);
-        if (tells) context.progress.add_done();
-      }
-    } catch (...) {
-      failed.store(true, std::memory_order_relaxed);
-      throw;
+  if (tells_) context.progress.begin(morsels_);
+  spent_ = std::chrono::steady_clock::now() - begin;
+}
+
+void PipelineRun::work(std::uint32_t worker, FunctionRef<bool()> is_enough) {
+  FLUGS_CHECK(worker < workers_);  // sinks keep an element per worker
+  pmem::begin_scm_task();
+  try {
+    for (;;) {
+      if (has_failed_.load(std::memory_order_relaxed) || first_.is_satisfied()) return;
+      if (is_enough()) return;
+      const std::size_t morsel = next_.fetch_add(1, std::memory_order_relaxed);
+      if (morsel >= morsels_) return;
+      pipeline_.source->run(morsel, worker, first_);
+      if (tells_) context_.progress.add_done();
     }
-  });
-  if (tells) context.progress.finish();
-  source->finish();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  explain->seconds = seconds.count();
+  } catch (...) {
+    has_failed_.store(true, std::memory_order_relaxed);
+    throw;
+  }
+}
+
+bool PipelineRun::advance(FunctionRef<bool()> is_enough) {
+  FLUGS_CHECK(!has_failed_.load(std::memory_order_relaxed));
+  const auto begin = std::chrono::steady_clock::now();
+  context_.crew.run(workers_, [&](std::uint32_t worker) { work(worker, is_enough); });
+  spent_ += std::chrono::steady_clock::now() - begin;
+  return next_.load(std::memory_order_relaxed) < morsels_ && !first_.is_satisfied();
+}
+
+void PipelineRun::finish() {
+  if (tells_) context_.progress.finish();
+  const auto begin = std::chrono::steady_clock::now();
+  pipeline_.source->finish();
+  spent_ += std::chrono::steady_clock::now() - begin;
+  pipeline_.explain->seconds = std::chrono::duration<double>(spent_).count();
 }
 
 RowsSource::RowsSource(RunContext& context, std::shared_ptr<const Rows> rows)

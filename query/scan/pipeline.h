@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/check.h"
+#include "flugs/function_ref.h"
 #include "query/scan/segment.h"
 #include "query/vectors/rows.h"
 #include "query/vectors/run_context.h"
@@ -113,6 +115,34 @@ struct Pipeline {
   void add(std::unique_ptr<Stage> stage);
   /// Runs everything through to `sink`, in parallel.
   void run(RunContext& context, Sink& sink);
+};
+
+/// A pipeline on its way to a sink, in as many steps as the caller likes.
+///
+/// Thread-safety: one thread at a time, that of the query.
+class PipelineRun {
+ public:
+  /// All three outlive it.
+  PipelineRun(RunContext& context, Pipeline& pipeline, Sink& sink);
+
+  /// Lets the workers take morsels until `is_enough`, which any worker asks, or none is left.
+  /// False: none is left, or the sink wants none. Fails as the source, the stages and the sink do.
+  bool advance(FunctionRef<bool()> is_enough);
+  /// Adds figures to the explanation. Once, after the last `advance`.
+  void finish();
+
+ private:
+  void work(std::uint32_t worker, FunctionRef<bool()> is_enough);
+
+  RunContext& context_;
+  Pipeline& pipeline_;
+  Sink& first_;
+  std::size_t morsels_;
+  std::uint32_t workers_;
+  const bool tells_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> has_failed_{false};
+  std::chrono::steady_clock::duration spent_{};
 };
 
 /// A source of held rows.

@@ -15,6 +15,7 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
     : query(std::move(node)),
       database(engine::TransactionAccess::database(open)),
       transaction(engine::TransactionAccess::context(open)),
+      visibility(transaction->visibility),
       stop(options.stop),
       progress(options.progress),
       threads(thread_count),

@@ -13,6 +13,7 @@
 #include "base/crew.h"
 #include "flugs/query.h"
 #include "flugs/query_result.h"
+#include "mvcc/visibility.h"
 #include "query/vectors/failure.h"
 #include "query/vectors/text_store.h"
 
@@ -92,6 +93,7 @@ class Charge {
       budget_->give_back(bytes_ - bytes);
     bytes_ = bytes;
   }
+  std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   void set_nothing() noexcept {
@@ -156,6 +158,9 @@ struct RunContext {
   TextStore texts;
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
+  /// What the query sees: what the transaction saw when the query began. A transaction that had
+  /// written nothing by then has no tag in it, so later writes of its own do not show.
+  const mvcc::Visibility visibility;
   std::stop_token stop;
   QueryProgress progress;
   std::uint32_t threads;  ///< largest number; fewer if the system refuses some

@@ -79,6 +79,23 @@ class Vec {
     }
     return nulls_.get();
   }
+  /// Makes room, and keeps the first bytes of the content.
+  void grow(std::size_t bytes, std::size_t kept) {
+    FLUGS_DCHECK(kept <= data_bytes_ && kept <= bytes);
+    if (bytes <= data_bytes_) return;
+    auto wider = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    if (kept != 0) std::memcpy(wider.get(), data_.get(), kept);
+    data_ = std::move(wider);
+    data_bytes_ = bytes;
+  }
+  void grow_nulls(std::size_t n, std::size_t kept) {
+    FLUGS_DCHECK(kept <= nulls_bytes_ && kept <= n);
+    if (n <= nulls_bytes_) return;
+    auto wider = std::make_unique_for_overwrite<std::uint8_t[]>(n);
+    if (kept != 0) std::memcpy(wider.get(), nulls_.get(), kept);
+    nulls_ = std::move(wider);
+    nulls_bytes_ = n;
+  }
   ColumnView view(bool with_nulls) const noexcept {
     return {data_.get(), with_nulls ? nulls_.get() : nullptr};
   }

@@ -1,0 +1,73 @@
+#include "query/stream/batch_sink.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace flugs::query {
+
+BatchSink::BatchSink(RunContext& context, const Schema& schema,
+                     const std::vector<std::string>& names)
+    : context_(context), binder_(context.texts, schema), locals_(context.threads) {
+  std::vector<ResultColumn> result;
+  for (const std::string& name : names) {
+    BoundPtr expr = binder_.bind(col(name), true);
+    const bool is_text = lane_of(expr->type) == Lane::kText;
+    if (expr->form == Form::kCode && !is_text) expr = binder_.bind(col(name));
+    StreamColumn column{expr->form, nullptr};
+    if (expr->form == Form::kCode)
+      column.texts = std::make_shared<DomainTexts>(expr->result_domain);
+    result.push_back({name, expr->type.type, expr->type.scale});
+    columns_.push_back(std::move(column));
+    exprs_.push_back(std::move(expr));
+  }
+  result_schema_ = std::make_shared<const std::vector<ResultColumn>>(std::move(result));
+}
+
+BatchSink::Local& BatchSink::local_of(std::uint32_t worker) {
+  FLUGS_CHECK(worker < locals_.size());
+  if (!locals_[worker])
+    locals_[worker] = std::make_unique<Local>(Local{
+        Evaluator(binder_.slot_count()), BatchBuilder(context_, columns_, result_schema_), {}});
+  return *locals_[worker];
+}
+
+void BatchSink::add_ready(ReadyBatch batch) {
+  const std::uint64_t before = rows_.fetch_sub(batch.data->rows, std::memory_order_relaxed);
+  FLUGS_CHECK(before >= batch.data->rows);
+  const std::lock_guard guard(mutex_);
+  ready_bytes_.fetch_add(batch.charge.bytes(), std::memory_order_relaxed);
+  ready_count_.fetch_add(1, std::memory_order_relaxed);
+  ready_.push_back(std::move(batch));
+}
+
+void BatchSink::push(const Batch& batch, std::uint32_t worker) {
+  Local& local = local_of(worker);
+  local.batch.rows = batch.rows;
+  local.batch.columns.clear();
+  for (const BoundPtr& expr : exprs_)
+    local.batch.columns.push_back(local.evaluator.evaluate(*expr, batch));
+  rows_.fetch_add(batch.rows, std::memory_order_relaxed);
+  for (std::size_t done = 0; done < batch.rows;) {
+    done += local.builder.append(local.batch, done);
+    if (done < batch.rows || local.builder.rows() == StreamBatch::kRowsMax)
+      add_ready(local.builder.take());
+  }
+}
+
+void BatchSink::close_all() {
+  for (const std::unique_ptr<Local>& local : locals_)
+    if (local != nullptr && local->builder.rows() != 0) add_ready(local->builder.take());
+}
+
+std::optional<ReadyBatch> BatchSink::take() {
+  const std::lock_guard guard(mutex_);
+  if (ready_.empty()) return std::nullopt;
+  ReadyBatch batch = std::move(ready_.front());
+  ready_.pop_front();
+  ready_count_.fetch_sub(1, std::memory_order_relaxed);
+  ready_bytes_.fetch_sub(batch.charge.bytes(), std::memory_order_relaxed);
+  return batch;
+}
+
+}  // namespace flugs::query
