@@ -1,5 +1,7 @@
 #include "query/plan/stream_state.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "engine/database/transaction_access.h"
 #include "query/plan/planner.h"
@@ -11,8 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A step makes batches of this many bytes, more or less: some hundred microseconds of work, for
-// which waking the workers is worth it.
+// A step makes so many batches, or bytes, more or less: some hundred microseconds of work, for
+// which waking the workers is worth it. The first step makes one batch.
+constexpr std::size_t kStepBatches = 8;
 constexpr std::uint64_t kStepBytes = std::uint64_t{4} << 20;
 // If rows come slowly, the user gets those that are there after this time.
 constexpr std::chrono::milliseconds kStepTime{2};
@@ -36,8 +39,9 @@ StreamState::StreamState(std::shared_ptr<const QueryNode> query, const Transacti
 // Makes batches; at the end of the rows, of all that are left.
 void StreamState::advance() {
   const auto begin = Clock::now();
+  const std::size_t batches = std::exchange(is_first_step_, false) ? 1 : kStepBatches;
   const auto is_enough = [&] {
-    if (sink_->ready_bytes() >= kStepBytes) return true;
+    if (sink_->ready_count() >= batches || sink_->ready_bytes() >= kStepBytes) return true;
     return (sink_->ready_count() != 0 || sink_->has_rows()) && Clock::now() - begin >= kStepTime;
   };
   const bool is_left = run_->advance(is_enough);

@@ -44,7 +44,8 @@ class StreamState final : public engine::OpenWalk {
   Pipeline pipeline_;
   std::optional<BatchSink> sink_;
   std::optional<PipelineRun> run_;  // until all rows are in the sink
-  Status failure_;                  // of read_rest
+  bool is_first_step_ = true;
+  Status failure_;  // of read_rest
   std::chrono::steady_clock::duration spent_{};
 };
 

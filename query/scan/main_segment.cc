@@ -161,21 +161,31 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   std::uint32_t* local = scratch.codes(extent);
   from.codes(rows.first, static_cast<std::uint32_t>(extent), local);
   std::uint32_t* codes = out.codes(rows.count);
+  const auto local_code = [&](std::size_t i) {
+    return local[rows.positions == nullptr ? i : rows.positions[i]];
+  };
+  if (!from.has_nulls()) {
+    for (std::size_t i = 0; i < rows.count; ++i)
+      codes[i] = translated(column, translation, local_code(i));
+    return out.view(false);
+  }
   std::uint8_t* nulls = out.nulls(rows.count);
   bool any_null = false;
   for (std::size_t i = 0; i < rows.count; ++i) {
-    const std::uint32_t code = local[rows.positions == nullptr ? i : rows.positions[i]];
+    const std::uint32_t code = local_code(i);
     nulls[i] = from.entry_is_null(code) ? 1 : 0;
     any_null |= nulls[i] != 0;
-    std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
-    if (known == 0 && nulls[i] == 0) {
-      // Two workers may look the same code up: they get the same result.
-      known = domain_code(column, from.entry_value(code)) + 1;
-      translation.codes[code].store(known, std::memory_order_relaxed);
-    }
-    codes[i] = nulls[i] != 0 ? 0 : known - 1;
+    codes[i] = nulls[i] != 0 ? 0 : translated(column, translation, code);
   }
   return out.view(any_null);
+}
+
+std::uint32_t MainSegment::look_up(std::uint32_t column, Translation& translation,
+                                   std::uint32_t code) const {
+  // Two workers may look the same code up: they get the same result.
+  const std::uint32_t found = domain_code(column, columns_[column]->entry_value(code));
+  translation.codes[code].store(found + 1, std::memory_order_relaxed);
+  return found;
 }
 
 MainRange MainSegment::range_of(const RangeCondition& range) const {

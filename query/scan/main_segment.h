@@ -97,6 +97,13 @@ class MainSegment : public Segment {
     std::vector<std::uint64_t> bits;
   };
 
+  /// The domain's code of a code of the group.
+  [[gnu::always_inline]] std::uint32_t translated(std::uint32_t column, Translation& translation,
+                                                  std::uint32_t code) const {
+    const std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
+    return __builtin_expect(known != 0, 1) ? known - 1 : look_up(column, translation, code);
+  }
+  std::uint32_t look_up(std::uint32_t column, Translation& translation, std::uint32_t code) const;
   bool sees_extremes(std::uint32_t column, const std::uint64_t* mask) const;
   columns::MainRange range_of(const RangeCondition& range) const;
   ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;

@@ -51,6 +51,8 @@ Relation run_naively(const query::QueryNode& node,
 
 /// A query's result as a relation.
 Relation relation_of(const query::QueryResult& result);
+/// The same for what a stream has left.
+Relation relation_of(query::ResultStream& stream);
 /// One line per row, sorted unless the order matters: equal for equal results.
 std::string text_of(const Relation& relation, bool ordered);
 

@@ -281,6 +281,33 @@ Relation relation_of(const query::QueryResult& result) {
   return relation;
 }
 
+Relation relation_of(query::ResultStream& stream) {
+  Relation relation;
+  for (const query::ResultColumn& column : stream.columns()) {
+    relation.names.push_back(column.name);
+    relation.types.push_back({column.type, column.scale});
+  }
+  for (const query::StreamBatch& batch : stream) {
+    const std::size_t first = relation.rows.size();
+    relation.rows.resize(first + batch.row_count());
+    for (std::size_t c = 0; c < relation.types.size(); ++c) {
+      const query::DataType type = relation.types[c];
+      const auto value = [&](std::size_t row) {
+        if (!batch.nulls(c).empty() && batch.nulls(c)[row] != 0) return Value::null();
+        if (query::lane_of(type) == Lane::kText)
+          return Value::from_bytes(type.type, batch.texts(c).value()[row]);
+        if (query::lane_of(type) == Lane::kReal)
+          return Value::real(batch.column<double>(c).value()[row]);
+        return Value::from_raw(type.type, batch.column<std::int64_t>(c).value()[row])
+            .with_scale(type.scale);
+      };
+      for (std::size_t row = 0; row < batch.row_count(); ++row)
+        relation.rows[first + row].push_back(Cell::of(type, value(row)));
+    }
+  }
+  return relation;
+}
+
 std::string text_of(const Relation& relation, bool ordered) {
   std::vector<std::string> lines;
   for (const std::vector<Cell>& row : relation.rows) {

@@ -185,6 +185,10 @@ std::size_t QueryWorld::check(const query::Query& query, bool ordered) {
     }
     REQUIRE(result.ok());
     REQUIRE(text_of(relation_of(*result), ordered) == text_of(*expected, ordered));
+    Result<query::ResultStream> stream = query.stream(*reader_, options);
+    REQUIRE(stream.ok());
+    REQUIRE(text_of(relation_of(*stream), ordered) == text_of(*expected, ordered));
+    REQUIRE(stream->status().ok());
   }
   return expected ? expected->rows.size() : 0;
 }
