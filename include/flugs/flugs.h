@@ -1,6 +1,8 @@
 #pragma once
 
 /// All of the public interface.
+#include "flugs/arrow_abi.h"
+#include "flugs/arrow_export.h"
 #include "flugs/condition.h"
 #include "flugs/conflict.h"
 #include "flugs/crashtest.h"

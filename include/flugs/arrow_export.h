@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "flugs/arrow_abi.h"
+#include "flugs/query_result.h"
+#include "flugs/stream.h"
+
+namespace flugs::query {
+
+/// Gives the rows of a query to any library that reads Arrow, without copying columns of int64,
+/// timestamp, double, string or bytes. Each batch of the stream becomes an Arrow array of type
+/// struct; nothing holds more than one.
+///
+///     ArrowArrayStream arrow;
+///     to_arrow(*std::move(stream), arrow);
+///     // arrow.get_schema, get_next, and at the end arrow.release
+///
+/// | flugs | Arrow |
+/// |---|---|
+/// | bool, int32, int64, double | boolean, int32, int64, float64 |
+/// | decimal of scale s | decimal128(19, s) |
+/// | date, timestamp | date32, timestamp in microseconds without a time zone |
+/// | string, bytes | utf8, binary |
+///
+/// A column with ResultStream::has_dictionary becomes a dictionary array with indices of int32, and
+/// each batch brings its dictionary along.
+///
+/// Every field is nullable. Texts must be UTF-8: flugs does not check what is stored.
+///
+/// `arrow` is overwritten. Its functions give, besides 0: ECANCELED, ENOMEM, EINVAL (the
+/// transaction has ended) or EIO, with the message of ResultStream::status in get_last_error.
+///
+/// Thread-safety: get_next: as the transaction's. `arrow.release`, and the functions of schemas and
+/// arrays: any thread. Arrays stay valid when the transaction has ended and the database is closed.
+void to_arrow(ResultStream stream, ArrowArrayStream& arrow);
+
+/// The same for one batch: an array of type struct. `schema_to_arrow` gives its schema.
+void to_arrow(const StreamBatch& batch, ArrowArray& arrow);
+void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow);
+
+}  // namespace flugs::query

@@ -1,0 +1,57 @@
+#include "query/arrow/arrow_buffers.h"
+
+#include <bit>
+#include <cstring>
+
+namespace flugs::query {
+
+// Arrow's integers are little-endian, and so are its bits: the first value is the lowest one.
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+/// Calls `bit(i)` for each i below `count`, and packs the results.
+template <typename Bit>
+ArrowBuffer pack(std::size_t count, Bit&& bit) {
+  const std::size_t bytes = (count + 7) / 8;
+  auto out = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  for (std::size_t byte = 0; byte < bytes; ++byte) {
+    unsigned packed = 0;
+    const std::size_t first = byte * 8;
+    const std::size_t end = first + 8 < count ? first + 8 : count;
+    for (std::size_t i = first; i < end; ++i) packed |= (bit(i) ? 1u : 0u) << (i - first);
+    out[byte] = static_cast<std::byte>(packed);
+  }
+  return out;
+}
+
+}  // namespace
+
+ArrowBuffer validity_of(std::span<const std::uint8_t> nulls, std::size_t& null_count) {
+  null_count = 0;
+  for (const std::uint8_t is_null : nulls) null_count += is_null;
+  return pack(nulls.size(), [&](std::size_t i) { return nulls[i] == 0; });
+}
+
+ArrowBuffer bits_of(std::span<const std::int64_t> values) {
+  return pack(values.size(), [&](std::size_t i) { return values[i] != 0; });
+}
+
+ArrowBuffer narrowed(std::span<const std::int64_t> values) {
+  auto out = std::make_unique_for_overwrite<std::byte[]>(values.size() * sizeof(std::int32_t));
+  auto* narrow = reinterpret_cast<std::int32_t*>(out.get());
+  for (std::size_t i = 0; i < values.size(); ++i) narrow[i] = static_cast<std::int32_t>(values[i]);
+  return out;
+}
+
+ArrowBuffer widened(std::span<const std::int64_t> values) {
+  auto out = std::make_unique_for_overwrite<std::byte[]>(values.size() * 16);
+  auto* words = reinterpret_cast<std::int64_t*>(out.get());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    words[2 * i] = values[i];
+    words[2 * i + 1] = values[i] >> 63;
+  }
+  return out;
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace flugs::query {
+
+/// Memory in a layout of Arrow.
+using ArrowBuffer = std::unique_ptr<std::byte[]>;
+
+/// A bit for each row, 1 where the value is not NULL. `nulls` has 1 where it is.
+ArrowBuffer validity_of(std::span<const std::uint8_t> nulls, std::size_t& null_count);
+/// A bit for each value, 1 where it is not 0.
+ArrowBuffer bits_of(std::span<const std::int64_t> values);
+/// int32; each value fits.
+ArrowBuffer narrowed(std::span<const std::int64_t> values);
+/// Integers of 128 bits.
+ArrowBuffer widened(std::span<const std::int64_t> values);
+
+}  // namespace flugs::query

@@ -1,0 +1,286 @@
+// Streams and their batches as structs of the Arrow C data interface.
+//
+// Ownership, as the Arrow specification has it: each schema and array has a `release` that frees it
+// and its children that the consumer has not moved away. A consumer may move a child, so each child
+// keeps for itself what it needs (`Exported`).
+
+#include "flugs/arrow_export.h"
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "query/arrow/arrow_buffers.h"
+#include "query/stream/batch_data.h"
+
+namespace flugs::query {
+
+namespace {
+
+// Digits of the largest int64.
+constexpr int kDecimalDigits = 19;
+
+std::string format_of(const ResultColumn& column) {
+  switch (column.type) {
+    case Type::kBool:
+      return "b";
+    case Type::kInt32:
+      return "i";
+    case Type::kInt64:
+      return "l";
+    case Type::kDouble:
+      return "g";
+    case Type::kDecimal:
+      return "d:" + std::to_string(kDecimalDigits) + "," + std::to_string(column.scale);
+    case Type::kDate:
+      return "tdD";
+    case Type::kTimestamp:
+      return "tsu:";
+    case Type::kString:
+      return "u";
+    case Type::kBytes:
+      return "z";
+  }
+  FLUGS_CHECK(false);
+}
+
+/// What a schema needs as long as it is not released.
+struct ExportedSchema {
+  std::string format;
+  std::string name;
+  std::vector<std::unique_ptr<ArrowSchema>> children;
+  std::vector<ArrowSchema*> child_pointers;
+  std::unique_ptr<ArrowSchema> dictionary;
+};
+
+template <typename Struct>
+void release_child(Struct* child) noexcept {
+  if (child != nullptr && child->release != nullptr) child->release(child);
+}
+
+void release_schema(ArrowSchema* schema) {
+  const std::unique_ptr<ExportedSchema> exported(
+      static_cast<ExportedSchema*>(schema->private_data));
+  for (const auto& child : exported->children) release_child(child.get());
+  release_child(exported->dictionary.get());
+  schema->release = nullptr;
+}
+
+void finish_schema(std::unique_ptr<ExportedSchema> exported, std::int64_t flags,
+                   ArrowSchema& out) noexcept {
+  out = {};
+  out.format = exported->format.c_str();
+  out.name = exported->name.c_str();
+  out.flags = flags;
+  out.n_children = static_cast<std::int64_t>(exported->children.size());
+  out.children = exported->child_pointers.data();
+  out.dictionary = exported->dictionary.get();
+  out.release = release_schema;
+  out.private_data = exported.release();
+}
+
+void export_field(const ResultColumn& column, bool has_dictionary, ArrowSchema& out) {
+  auto exported = std::make_unique<ExportedSchema>();
+  exported->name = column.name;
+  exported->format = format_of(column);
+  if (has_dictionary) {
+    auto values = std::make_unique<ExportedSchema>();
+    values->format = std::exchange(exported->format, "i");
+    exported->dictionary = std::make_unique<ArrowSchema>();
+    finish_schema(std::move(values), 0, *exported->dictionary);
+  }
+  finish_schema(std::move(exported), ARROW_FLAG_NULLABLE, out);
+}
+
+/// What an array needs as long as it is not released: the batch whose memory its buffers show, or
+/// buffers of its own.
+struct Exported {
+  std::shared_ptr<const BatchData> batch;
+  std::shared_ptr<const TextDictionary> texts;
+  ArrowBuffer validity;
+  ArrowBuffer values;
+  std::array<const void*, 3> buffers{};
+  std::vector<std::unique_ptr<ArrowArray>> children;
+  std::vector<ArrowArray*> child_pointers;
+  std::unique_ptr<ArrowArray> dictionary;
+};
+
+void release_array(ArrowArray* array) {
+  const std::unique_ptr<Exported> exported(static_cast<Exported*>(array->private_data));
+  for (const auto& child : exported->children) release_child(child.get());
+  release_child(exported->dictionary.get());
+  array->release = nullptr;
+}
+
+void finish_array(std::unique_ptr<Exported> exported, std::size_t length, std::size_t null_count,
+                  std::int64_t buffer_count, ArrowArray& out) noexcept {
+  out = {};
+  out.length = static_cast<std::int64_t>(length);
+  out.null_count = static_cast<std::int64_t>(null_count);
+  out.n_buffers = buffer_count;
+  out.buffers = exported->buffers.data();
+  out.n_children = static_cast<std::int64_t>(exported->children.size());
+  out.children = exported->child_pointers.data();
+  out.dictionary = exported->dictionary.get();
+  out.release = release_array;
+  out.private_data = exported.release();
+}
+
+void export_dictionary(std::shared_ptr<const TextDictionary> texts, ArrowArray& out) {
+  auto exported = std::make_unique<Exported>();
+  exported->buffers = {nullptr, texts->offsets().data(), texts->bytes().data()};
+  const std::size_t size = texts->size();
+  exported->texts = std::move(texts);
+  finish_array(std::move(exported), size, 0, 3, out);
+}
+
+void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
+  const BatchColumn& from = batch.columns[column];
+  to.buffers[1] = from.values.view(false).data;
+  if (from.dictionary == nullptr) {
+    to.buffers[2] = from.bytes.data();
+    return;
+  }
+  to.dictionary = std::make_unique<ArrowArray>();
+  export_dictionary(from.dictionary, *to.dictionary);
+}
+
+void export_numbers(const BatchData& batch, std::size_t column, Exported& to) {
+  const ColumnView from = batch.columns[column].values.view(false);
+  const std::span<const std::int64_t> values(from.ints(), batch.rows);
+  switch ((*batch.schema)[column].type) {
+    case Type::kBool:
+      to.values = bits_of(values);
+      break;
+    case Type::kInt32:
+    case Type::kDate:
+      to.values = narrowed(values);
+      break;
+    case Type::kDecimal:
+      to.values = widened(values);
+      break;
+    default:
+      to.buffers[1] = from.data;
+      return;
+  }
+  to.buffers[1] = to.values.get();
+}
+
+void export_column(const std::shared_ptr<const BatchData>& batch, std::size_t column,
+                   ArrowArray& out) {
+  auto exported = std::make_unique<Exported>();
+  exported->batch = batch;
+  std::size_t null_count = 0;
+  if (const auto nulls = batch->columns[column].nulls(batch->rows); !nulls.empty()) {
+    exported->validity = validity_of(nulls, null_count);
+    exported->buffers[0] = exported->validity.get();
+  }
+  const bool is_text = lane_of((*batch->schema)[column].type) == Lane::kText;
+  if (is_text)
+    export_texts(*batch, column, *exported);
+  else
+    export_numbers(*batch, column, *exported);
+  const bool has_bytes = is_text && exported->dictionary == nullptr;
+  finish_array(std::move(exported), batch->rows, null_count, has_bytes ? 3 : 2, out);
+}
+
+/// A stream under way.
+struct ExportedStream {
+  explicit ExportedStream(ResultStream of) noexcept : stream(std::move(of)) {}
+  ResultStream stream;
+  std::string error;
+};
+
+int code_of(StatusCode code) noexcept {
+  switch (code) {
+    case StatusCode::kCancelled:
+      return ECANCELED;
+    case StatusCode::kOutOfMemory:
+      return ENOMEM;
+    case StatusCode::kInvalidArgument:
+      return EINVAL;
+    default:
+      return EIO;
+  }
+}
+
+// No exception may leave a function that C calls.
+template <typename Work>
+int guarded_call(ExportedStream& exported, Work&& work) noexcept {
+  try {
+    const Status status = work();
+    if (status.ok()) return 0;
+    exported.error = status.to_string();
+    return code_of(status.code());
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+}
+
+int stream_schema(ArrowArrayStream* arrow, ArrowSchema* out) {
+  auto& exported = *static_cast<ExportedStream*>(arrow->private_data);
+  return guarded_call(exported, [&] {
+    schema_to_arrow(exported.stream, *out);
+    return Status();
+  });
+}
+
+int stream_next(ArrowArrayStream* arrow, ArrowArray* out) {
+  auto& exported = *static_cast<ExportedStream*>(arrow->private_data);
+  return guarded_call(exported, [&] {
+    *out = {};
+    const StreamBatch* batch = exported.stream.next();
+    if (batch != nullptr) to_arrow(*batch, *out);
+    return exported.stream.status();
+  });
+}
+
+const char* stream_error(ArrowArrayStream* arrow) {
+  const auto& exported = *static_cast<const ExportedStream*>(arrow->private_data);
+  return exported.error.empty() ? nullptr : exported.error.c_str();
+}
+
+void release_stream(ArrowArrayStream* arrow) {
+  delete static_cast<ExportedStream*>(arrow->private_data);
+  arrow->release = nullptr;
+}
+
+}  // namespace
+
+void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow) {
+  auto exported = std::make_unique<ExportedSchema>();
+  exported->format = "+s";
+  const std::vector<ResultColumn>& columns = stream.columns();
+  exported->child_pointers.reserve(columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    exported->children.push_back(std::make_unique<ArrowSchema>());
+    export_field(columns[c], stream.has_dictionary(c), *exported->children.back());
+    exported->child_pointers.push_back(exported->children.back().get());
+  }
+  finish_schema(std::move(exported), 0, arrow);
+}
+
+void to_arrow(const StreamBatch& batch, ArrowArray& arrow) {
+  auto exported = std::make_unique<Exported>();
+  const std::shared_ptr<const BatchData>& data = batch.data();
+  const std::size_t columns = data == nullptr ? 0 : data->columns.size();
+  exported->child_pointers.reserve(columns);
+  for (std::size_t c = 0; c < columns; ++c) {
+    exported->children.push_back(std::make_unique<ArrowArray>());
+    export_column(data, c, *exported->children.back());
+    exported->child_pointers.push_back(exported->children.back().get());
+  }
+  finish_array(std::move(exported), batch.row_count(), 0, 1, arrow);
+}
+
+void to_arrow(ResultStream stream, ArrowArrayStream& arrow) {
+  auto exported = std::make_unique<ExportedStream>(std::move(stream));
+  arrow = {stream_schema, stream_next, stream_error, release_stream, exported.release()};
+}
+
+}  // namespace flugs::query
