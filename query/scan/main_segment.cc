@@ -165,7 +165,13 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
     return local[rows.positions == nullptr ? i : rows.positions[i]];
   };
   if (!from.has_nulls()) {
-    for (std::size_t i = 0; i < rows.count; ++i)
+    bool are_known = true;
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const std::uint32_t known = translation.codes[local_code(i)].load(std::memory_order_relaxed);
+      are_known &= known != 0;
+      codes[i] = known - 1;
+    }
+    for (std::size_t i = 0; !are_known && i < rows.count; ++i)
       codes[i] = translated(column, translation, local_code(i));
     return out.view(false);
   }
