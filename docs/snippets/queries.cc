@@ -90,6 +90,36 @@ Status by_column(const Transaction& reader) {
   return expect(sum > 0, "a sum");
 }
 
+Status by_stream(const Transaction& reader) {
+  const Query query = Query::table("orders").select({"state", "total"});
+  std::int64_t sum = 0;
+  // --8<-- [start:stream]
+  FLUGS_ASSIGN(ResultStream stream, query.stream(reader));
+  for (const StreamBatch& batch : stream) {
+    FLUGS_ASSIGN(const TextColumn states, batch.texts(0));
+    FLUGS_ASSIGN(const auto cents, batch.column<std::int64_t>(1));
+    for (std::size_t row = 0; row < batch.row_count(); ++row)
+      if (states[row] == "paid") sum += cents[row];
+  }
+  FLUGS_TRY(stream.status());  // ok at the end of the rows
+  // --8<-- [end:stream]
+  return expect(sum >= 0, "a sum");
+}
+
+Status to_other_libraries(const Transaction& reader) {
+  const Query query = Query::table("orders").select({"state", "total"});
+  // --8<-- [start:arrow]
+  FLUGS_ASSIGN(ResultStream stream, query.stream(reader));
+  ArrowArrayStream arrow;
+  to_arrow(std::move(stream), arrow);  // any library that reads Arrow takes it
+  // --8<-- [end:arrow]
+  ArrowSchema schema;
+  const int failed = arrow.get_schema(&arrow, &schema);
+  if (failed == 0) schema.release(&schema);
+  arrow.release(&arrow);
+  return expect(failed == 0, "a schema");
+}
+
 Status bounded(const Transaction& reader) {
   const Query query = Query::table("orders").distinct();
   // --8<-- [start:bounded]
@@ -167,6 +197,8 @@ Status queries(Database& database) {
   FLUGS_TRY(top(reader));
   FLUGS_TRY(without_partner(reader));
   FLUGS_TRY(by_column(reader));
+  FLUGS_TRY(by_stream(reader));
+  FLUGS_TRY(to_other_libraries(reader));
   FLUGS_TRY(bounded(reader));
   FLUGS_TRY(expressions(reader));
   FLUGS_TRY(scan(database, reader));

@@ -158,6 +158,7 @@ enum class Call : std::uint8_t {
   kQueryOrderBy,
   kQueryLimit,
   kQueryRun,
+  kQueryStream,
   // functions
   kCheckPool,
   kEstimateOpening,
@@ -305,6 +306,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Call::kCo
     "Query::order_by",
     "Query::limit",
     "Query::run",
+    "Query::stream",
     "check_pool",
     "estimate_opening",
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "query/operators/query_node.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {
@@ -38,6 +39,45 @@ struct Totals {
   }
 };
 
+void add_text(std::string& row, bool is_null, const std::string& value) {
+  row += is_null ? "NULL | " : value + " | ";
+}
+
+/// The rows of a result, and those that a stream has left, as sorted texts.
+std::vector<std::string> texts_of(const QueryResult& result) {
+  std::vector<std::string> rows(result.row_count());
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    for (std::size_t c = 0; c < result.columns().size(); ++c) {
+      const Value value = result.get_unchecked(row, c);
+      const Lane lane = lane_of(result.columns()[c].type);
+      add_text(rows[row], value.is_null(),
+               lane == Lane::kText   ? std::string(value.as_string())
+               : lane == Lane::kReal ? std::to_string(value.as_double())
+                                     : std::to_string(value.raw()));
+    }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+std::vector<std::string> texts_of(query::ResultStream& stream) {
+  std::vector<std::string> rows;
+  for (const query::StreamBatch& batch : stream) {
+    const std::size_t first = rows.size();
+    rows.resize(first + batch.row_count());
+    for (std::size_t c = 0; c < stream.columns().size(); ++c) {
+      const Lane lane = lane_of(stream.columns()[c].type);
+      for (std::size_t row = 0; row < batch.row_count(); ++row)
+        add_text(rows[first + row], !batch.nulls(c).empty() && batch.nulls(c)[row] != 0,
+                 lane == Lane::kText ? std::string(batch.texts(c).value()[row])
+                 : lane == Lane::kReal
+                     ? std::to_string(batch.column<double>(c).value()[row])
+                     : std::to_string(batch.column<std::int64_t>(c).value()[row]));
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 }  // namespace
 
 std::optional<QueryResult> Exerciser::ask(Open& open, const Query& query, Outcomes expected,
@@ -48,6 +88,15 @@ std::optional<QueryResult> Exerciser::ask(Open& open, const Query& query, Outcom
   Result<QueryResult> result = query.run(*open.real, options);
   expect_code(expected, result.status(), what);
   if (!result.ok()) return {};
+  if (random_.chance(30) && query.node()->step != query::QueryNode::Step::kLimit) {
+    calls_.add(Call::kQueryStream);
+    Result<query::ResultStream> stream = query.stream(*open.real, options);
+    expect_code({StatusCode::kOk}, stream.status(), "stream of " + what);
+    if (stream.ok()) {
+      expect(texts_of(*stream) == texts_of(*result), "rows of the stream of " + what);
+      expect_code({StatusCode::kOk}, stream->status(), "end of the stream of " + what);
+    }
+  }
   return *std::move(result);
 }
 

@@ -406,3 +406,30 @@ TEST_CASE("streams keep their snapshot while rows are written and merged") {
   merger.join();
   CHECK(wrong == 0);
 }
+
+TEST_CASE("a stream goes on while columns are dropped, change their type, and are merged") {
+  const std::int64_t rows = 200'000;
+  Wares wares(rows);
+  if (GENERATE(false, true)) wares.merge();
+  Transaction t = must(wares.database->begin(AccessMode::kReadOnly));
+  ResultStream stream = must(wares_all().stream(t, with_threads(2)));
+  std::set<std::int64_t> ids;
+  REQUIRE(wares.is_right(*stream.next(), ids));
+  std::thread changes([&] {
+    Database& database = *wares.database;
+    const auto change = [&](const char* column) {
+      return database.drop_column(wares.table, database.find_column(wares.table, column).value());
+    };
+    static_cast<void>(change("kind"));
+    static_cast<void>(change("name"));
+    static_cast<void>(change("size"));
+    MergeOptions everything;
+    everything.scope = MergeScope::kEverything;
+    static_cast<void>(database.merge(wares.table, everything));
+  });
+  for (const StreamBatch& batch : stream) REQUIRE(wares.is_right(batch, ids));
+  CHECK(stream.status().ok());
+  CHECK(ids.size() == std::size_t(rows));
+  t.abort();
+  changes.join();
+}
