@@ -61,6 +61,8 @@ MAY_INCLUDE = {
     | {"tables/catalog", "tables/rows", "tables/keys", "tables/transactions"},
     "tables/opening": BELOW_TABLES
     | {"tables/catalog", "tables/rows", "tables/keys", "tables/transactions", "tables/data"},
+    "tables/batches": BELOW_TABLES
+    | {"tables/catalog", "tables/rows", "tables/keys", "tables/transactions", "tables/data"},
     "tables/table": BELOW_TABLES | {"tables"},
     "engine/merge": BELOW_TABLES | {"tables"},
     "engine/background": BELOW_TABLES | {"tables", "engine/merge"},

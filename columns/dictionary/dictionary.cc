@@ -102,6 +102,38 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   return {};
 }
 
+std::size_t Dictionary::find_many(std::span<const Value> values, std::span<Cell> cells,
+                                  Unflushed& unflushed) {
+  FLUGS_DCHECK(values.size() <= kBatchMax && cells.size() >= values.size());
+  std::array<std::uint64_t, kBatchMax> hashes;
+  const bool is_complete = is_indexed();
+  for (std::size_t i = 0; is_complete && i < values.size(); ++i) {
+    hashes[i] = entries_.hash_of(values[i]);
+    index_.prefetch(hashes[i]);
+  }
+  Candidates candidates;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    cells[i] = {kNone, 0, false};
+    if (!is_complete) continue;
+    index_.lookup(hashes[i], candidates);
+    if (candidates.view().empty()) continue;
+    cells[i].low = candidates.view().front();
+    if (!index_.is_exact()) prefetch(candidates.view().front());
+  }
+  std::size_t absent = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto id = static_cast<std::uint32_t>(cells[i].low);
+    if (id == kNone || !index_.is_value(id, values[i])) id = find(values[i]);
+    cells[i].low = id;
+    if (id == kNone) {
+      ++absent;
+    } else {
+      rely_on(id, unflushed);
+    }
+  }
+  return absent;
+}
+
 Status Dictionary::encode_each(std::span<const Value> values, std::size_t first, std::size_t stride,
                                std::span<Cell> cells, Unflushed& unflushed,
                                pmem::Persister& persister) {

@@ -83,6 +83,9 @@ class Dictionary {
   static constexpr std::size_t kBatchMax = 64;
   Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
+  /// As encode_many, for values that are not NULL, one for each cell; but adds nothing: the cell of
+  /// a value without a ValueID gets kNone. Returns the number of these.
+  std::size_t find_many(std::span<const Value> values, std::span<Cell> cells, Unflushed& unflushed);
   /// The value's ValueID, kNone if it has none.
   std::uint32_t find(const Value& value) const;
 

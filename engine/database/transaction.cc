@@ -125,8 +125,9 @@ Result<Inserted> Transaction::insert(TableId table, std::span<const ColumnValue>
   return insert_row(table, given);
 }
 
-Status Transaction::insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids,
-                                const CallOptions& options) {
+// insert(table) inserts many rows, all or none.
+template <typename Insert>
+Status Transaction::insert_many(TableId table, Insert&& insert) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
@@ -137,14 +138,29 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values, st
   Status added;
   {
     const engine::Visit visiting(*context_);
-    added = engine::RowWriter(*target, *context_).insert_rows(values, ids, options);
+    added = insert(*target);
   }
   if (added.code() == StatusCode::kCancelled && context_->ending.is_to_end()) return unusable();
-  if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    context_->reads.add_refused_insert(*target, context_->scratch.inserted,
-                                       context_->scratch.inserted_width);
   database_->explain(added);
   return added;
+}
+
+Status Transaction::insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids,
+                                const CallOptions& options) {
+  return insert_many(table, [&](engine::Table& target) {
+    Status added = engine::RowWriter(target, *context_).insert_rows(values, ids, options);
+    if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
+      context_->reads.add_refused_insert(target, context_->scratch.inserted,
+                                         context_->scratch.inserted_width);
+    return added;
+  });
+}
+
+Status Transaction::insert_columns(TableId table, const ColumnBatch& batch, std::span<RowId> ids,
+                                   const CallOptions& options) {
+  return insert_many(table, [&](engine::Table& target) {
+    return engine::RowWriter(target, *context_).insert_columns(batch, ids, options);
+  });
 }
 
 Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "flugs/column_batch.h"
 #include "flugs/conflict.h"
 #include "flugs/durability.h"
 #include "flugs/function_ref.h"
@@ -191,6 +192,15 @@ class Transaction {
   /// Durable when: commit returns ok. Fails with: as insert, and kCancelled.
   Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {},
                      const CallOptions& options = {});
+
+  /// Adds many rows that lie column by column in memory, as in arrays of Apache Arrow
+  /// (flugs/column_batch.h). Faster than insert_rows, as no Value is made of each cell. All rows
+  /// are added or, when one fails, none; the message begins with the row's number in the batch.
+  /// `ids` and `options` are as for insert_rows.
+  /// Durable when: commit returns ok. Fails with: as insert; also kInvalidArgument (an array, an
+  /// offset or a code is out of bounds, or a form does not suit its type), kCancelled.
+  Status insert_columns(TableId table, const ColumnBatch& batch, std::span<RowId> ids = {},
+                        const CallOptions& options = {});
 
   /// Makes a new version of a row with some columns changed, and returns its id. A row that this
   /// transaction inserted itself may be changed in place and keep its id. If foreign keys say so,
@@ -460,6 +470,8 @@ class Transaction {
   void abort_now() noexcept;
   template <typename Given>
   Result<Inserted> insert_row(TableId table, std::span<const Given> row);
+  template <typename Insert>
+  Status insert_many(TableId table, Insert&& insert);
   Rows begin_rows(TableId table, engine::RowCursorWay&& way) const;
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>

@@ -22,12 +22,12 @@ namespace {
 // How often a write that waits for a merge checks again.
 constexpr std::chrono::milliseconds kDeltaPause{1};
 
-void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
+}  // namespace
+
+void RowWriter::note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
   for (std::uint32_t at = 0; kCountsSharedWords && at < row_bytes; at += pmem::kLineBytes)
     note_write(SharedWord::kRowCells, row + at);
 }
-
-}  // namespace
 
 RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
     : table_(table), data_(table.data()), context_(context) {

@@ -13,10 +13,12 @@
 
 namespace flugs {
 class LongCall;
+struct ColumnBatch;
 }  // namespace flugs
 
 namespace flugs::engine {
 
+class ColumnsWriter;
 class Table;
 
 /// What one transaction writes to the rows of one table. A writer holds nothing: make one for each
@@ -43,6 +45,9 @@ class RowWriter final {
   /// kCancelled: the caller asked to stop, or the transaction must end.
   Status insert_rows(std::span<const Value> values, std::span<RowId> ids,
                      const CallOptions& options = {});
+  /// The same for rows that are given column by column (ColumnsWriter).
+  Status insert_columns(const ColumnBatch& batch, std::span<RowId> ids,
+                        const CallOptions& options = {});
   Result<RowId> update(RowId row, std::span<const ColumnValue> changes);
   Status remove(RowId row);
 
@@ -58,6 +63,7 @@ class RowWriter final {
   Status finish_removal(const TransactionMark& mark);
 
  private:
+  friend class ColumnsWriter;
   using KeyHashes = std::array<std::uint64_t, kKeysMax>;
 
   // Values, before anything is written: how many, of which types, what is missing.
@@ -92,6 +98,7 @@ class RowWriter final {
 
   // Rows that may be written.
   Result<std::uint32_t> take_row();
+  Status take_rows(std::span<std::uint32_t> rows);
   Status grant_rows(LocalRows& local);
   bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
   Status changed_meanwhile() const;
@@ -121,6 +128,7 @@ class RowWriter final {
 
   // Keys and indexes.
   Status check_keys_free(std::span<const Value> values);
+  Status key_taken(std::size_t place, std::span<const Value> values, StatusCode why);
   void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
@@ -130,6 +138,7 @@ class RowWriter final {
   void undo_index_changes(std::size_t first);
 
   // Writing one row, or a batch of rows.
+  static void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept;
   Result<RowId> insert_values(const TableDefinition& now, std::span<const Value> values);
   Status insert_values(const TableDefinition& now, std::span<const Value> values,
                        std::span<RowId> ids, LongCall& call);

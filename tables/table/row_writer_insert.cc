@@ -116,17 +116,20 @@ Status RowWriter::check_keys_free(std::span<const Value> values) {
     }
     if (Status s = key->entries().check_free(std::span(wanted.data(), count), context_.visibility,
                                              context_.scratch.candidates);
-        !s.ok()) {
-      if (s.code() == StatusCode::kConflict)
-        note_key_conflict(static_cast<std::uint16_t>(place), std::span(wanted.data(), count));
-      return Status(s.code(),
-                    s.code() == StatusCode::kAlreadyExists
-                        ? fmt::format("table {}, key {}: {} exists", data_.name(), key->name(),
-                                      key->describe(std::span(wanted.data(), count)))
-                        : fmt::format("table {}, key {}", data_.name(), key->name()));
-    }
+        !s.ok())
+      return key_taken(place, std::span(wanted.data(), count), s.code());
   }
   return {};
+}
+
+// check_free has refused these values of a key with `why`.
+Status RowWriter::key_taken(std::size_t place, std::span<const Value> values, StatusCode why) {
+  const KeyIndex& key = *data_.keys[place];
+  if (why == StatusCode::kConflict) note_key_conflict(static_cast<std::uint16_t>(place), values);
+  if (why != StatusCode::kAlreadyExists)
+    return Status(why, fmt::format("table {}, key {}", data_.name(), key.name()));
+  return Status(why, fmt::format("table {}, key {}: {} exists", data_.name(), key.name(),
+                                 key.describe(values)));
 }
 
 Status RowWriter::insert_rows(std::span<const Value> values, std::span<RowId> ids,

@@ -95,6 +95,8 @@ class Exerciser {
   void insert(Open& open, ModelTable& table);
   void insert_named(Open& open, ModelTable& table);
   void insert_rows(Open& open, ModelTable& table);
+  Status insert_columns(Open& open, const ModelTable& table, const std::vector<ModelRow>& rows,
+                        std::span<RowId> ids);
   void insert_or_change(Open& open, ModelTable& table);
   void update(Open& open, ModelTable& table);
   void add(Open& open, ModelTable& table);

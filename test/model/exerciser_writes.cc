@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "test/model/exerciser.h"
+#include "verify/crash/rig/column_rows.h"
 
 namespace flugs::test {
 
@@ -119,9 +120,24 @@ void Exerciser::insert_named(Open& open, ModelTable& table) {
   if (id.ok() && expected.ok()) settle_numbers(open, table, {{*id}});
 }
 
+Status Exerciser::insert_columns(Open& open, const ModelTable& table,
+                                 const std::vector<ModelRow>& rows, std::span<RowId> ids) {
+  std::vector<std::vector<Value>> views;
+  for (const ModelRow& row : rows) {
+    std::vector<Value>& values = views.emplace_back();
+    for (const ModelValue& value : row) values.push_back(value.view());
+  }
+  crash::ColumnRows arrays(views, table.schema.columns.size(), random_.next());
+  std::erase_if(arrays.columns(), [&](const BatchColumn& column) {
+    return table.schema.columns[column.column.value()].dropped;
+  });
+  return open.real->insert_columns(table.id, arrays.batch(), ids);
+}
+
 void Exerciser::insert_rows(Open& open, ModelTable& table) {
   if (table.records.size() > world_.records * 2) return;
-  calls_.add(Call::kInsertRows);
+  const bool by_column = random_.chance(40);
+  calls_.add(by_column ? Call::kInsertColumns : Call::kInsertRows);
   std::vector<ModelRow> rows;
   const auto column = numbered(table);
   for (std::uint64_t i = random_.below(5); i > 0; --i) {
@@ -144,8 +160,9 @@ void Exerciser::insert_rows(Open& open, ModelTable& table) {
                 open.real->insert_rows(table.id, values, ids, {.stop = source.get_token()}),
                 "insert_rows that is stopped");
   }
-  const Status status = open.real->insert_rows(table.id, values, ids);
-  expect_code(expected, status, "insert_rows into " + table.schema.name);
+  const Status status = by_column ? insert_columns(open, table, rows, ids)
+                                  : open.real->insert_rows(table.id, values, ids);
+  expect_code(expected, status, "insert of rows into " + table.schema.name);
   if (status.ok() && expected.ok()) settle_numbers(open, table, ids);
 }
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "verify/crash/rig/column_rows.h"
+
 namespace flugs::crash {
 
 namespace {
@@ -143,12 +145,41 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
   return changes;
 }
 
+namespace {
+
+/// Inserts the first writes, which are by column and of one table. Returns how many these are.
+Result<std::size_t> write_columns(engine::DatabaseCore& core, Transaction& transaction,
+                                  std::span<const RowWrite> writes, RowIds& row_ids) {
+  const Result<TableId> table = core.find_table(writes.front().table);
+  if (!table.ok()) return table.status();
+  std::vector<std::vector<Value>> rows;
+  for (const RowWrite& write : writes) {
+    if (!write.by_column || write.table != writes.front().table) break;
+    rows.push_back(write.row);
+  }
+  const ColumnRows columns(rows, rows.front().size(), static_cast<std::uint64_t>(writes[0].id));
+  std::vector<RowId> ids(rows.size());
+  if (Status s = transaction.insert_columns(*table, columns.batch(), ids); !s.ok()) return s;
+  for (std::size_t i = 0; i < ids.size(); ++i) row_ids.put(*table, writes[i].id, ids[i]);
+  return ids.size();
+}
+
+}  // namespace
+
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes,
                  RowIds& row_ids) {
-  for (const RowWrite& write : writes)
-    if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
-      return Status(s.code(), fmt::format("write of table {}, id {}: {}", write.table, write.id,
-                                          s.message()));
+  for (std::size_t i = 0; i < writes.size();) {
+    const RowWrite& write = writes[i];
+    Result<std::size_t> written = std::size_t{1};
+    if (write.by_column)
+      written = write_columns(core, transaction, std::span(writes).subspan(i), row_ids);
+    else if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
+      written = s;
+    if (!written.ok())
+      return Status(written.code(), fmt::format("write of table {}, id {}: {}", write.table,
+                                                write.id, written.status().message()));
+    i += *written;
+  }
   return {};
 }
 

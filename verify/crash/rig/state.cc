@@ -125,6 +125,14 @@ RowWrite insert(std::string table, std::vector<Value> row) {
   const std::int32_t id = row[0].as_int32();
   return {RowWrite::Kind::kInsert, std::move(table), id, std::move(row), {}};
 }
+Writes insert_columns(const std::string& table, const std::vector<std::vector<Value>>& rows) {
+  Writes writes;
+  for (const std::vector<Value>& row : rows) {
+    writes.push_back(insert(table, row));
+    writes.back().by_column = true;
+  }
+  return writes;
+}
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes) {
   return {RowWrite::Kind::kUpdate, std::move(table), id, {}, std::move(changes)};
 }

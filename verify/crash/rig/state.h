@@ -36,10 +36,13 @@ struct RowWrite {
   std::int32_t id;
   std::vector<Value> row = {};            // kInsert
   std::vector<ColumnValue> changes = {};  // kUpdate
+  bool by_column = false;                 // kInsert: together with those behind it of the table
 };
 using Writes = std::vector<RowWrite>;
 
 RowWrite insert(std::string table, std::vector<Value> row);
+/// Rows of one table, by one call of Transaction::insert_columns.
+Writes insert_columns(const std::string& table, const std::vector<std::vector<Value>>& rows);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 

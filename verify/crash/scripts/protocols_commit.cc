@@ -33,6 +33,26 @@ void script_inserts(CrashRig& rig) {
   rig.commit({insert("people", person(12, "Cyd", "Bonn", 8, "kept"))});
 }
 
+// Rows that are given column by column: new texts, long ones, NULLs, and rows beside those of other
+// calls. In the end the first of a chunk that has wider cells.
+void script_columns(CrashRig& rig) {
+  populate(rig);
+  std::vector<std::vector<Value>> people;
+  for (std::int32_t id = 20; id < 32; ++id) {
+    people.push_back(person(id, keep("m" + std::to_string(id)), id % 3 == 0 ? "Rome" : "Ulm",
+                            std::int64_t{1000} * id, id % 2 == 0 ? kLong : "short"));
+    if (id % 5 == 0) people.back()[2] = Value::null();
+  }
+  rig.commit(insert_columns("people", people));
+  Writes writes = insert_columns("orders", {order(20, 20, "third"), order(21, 21, kLong)});
+  writes.push_back(update("people", 21, {set(4, Value::int64(7))}));
+  rig.commit(writes);
+  rig.abort(insert_columns(
+      "people", {person(40, "Ada", "Bonn", 5, kLong), person(41, "Bob", "Bonn", 5, "lost")}));
+  rig.commit(insert_columns("people", {person(41, "Bob", "Bonn", std::int64_t{1} << 40, kLong),
+                                       person(42, "Ada", "Linz", 6, "kept")}));
+}
+
 void script_updates(CrashRig& rig) {
   populate(rig);
   rig.commit({update("people", 2, {set(4, Value::int64(77))})});
