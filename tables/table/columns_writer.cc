@@ -134,6 +134,7 @@ Status ColumnsWriter::insert_block(std::size_t rows) {
   if (numbered_ < now_.columns.size())
     if (Status s = number(good); !s.ok()) return s;
   if (!now_.checks.empty()) good = check(good, why);
+  block_->good = good;
   if (good != 0) {
     Status written = with_definition_of_now(
         data_, context_, [&](const TableDefinition&) { return write_block(good); });
@@ -218,7 +219,7 @@ std::size_t ColumnsWriter::check(std::size_t rows, Status& why) const {
 // The value as it would be in the row. Numbers that a row would get are known in its block only.
 Value ColumnsWriter::value(std::size_t row, std::size_t column) const {
   const Type type = now_.columns[column].type;
-  const bool is_in_block = row >= block_->first && row < block_->first + kBlockRows;
+  const bool is_in_block = row >= block_->first && row < block_->first + block_->good;
   if (column == numbered_ && is_in_block) return values_[column].value(row - block_->first, type);
   return readers_[column].value(row);
 }

@@ -42,6 +42,7 @@ class ColumnsWriter final {
   // What a block works with; too large for the stack.
   struct Block {
     std::size_t first = 0;  // row of the batch
+    std::size_t good = 0;   // rows that have all their values
     std::array<std::uint32_t, kBlockRows> rows;
     std::array<std::byte*, kBlockRows> addresses;
     std::array<std::array<std::uint64_t, kBlockRows>, kKeysMax> hashes;
