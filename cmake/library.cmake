@@ -6,6 +6,7 @@ add_library(flugs::flugs ALIAS flugs)
 target_sources(flugs PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES
   ${PROJECT_SOURCE_DIR}/include/flugs/arrow_abi.h
   ${PROJECT_SOURCE_DIR}/include/flugs/arrow_export.h
+  ${PROJECT_SOURCE_DIR}/include/flugs/arrow_import.h
   ${PROJECT_SOURCE_DIR}/include/flugs/column_batch.h
   ${PROJECT_SOURCE_DIR}/include/flugs/condition.h
   ${PROJECT_SOURCE_DIR}/include/flugs/conflict.h

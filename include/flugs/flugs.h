@@ -3,6 +3,7 @@
 /// All of the public interface.
 #include "flugs/arrow_abi.h"
 #include "flugs/arrow_export.h"
+#include "flugs/arrow_import.h"
 #include "flugs/column_batch.h"
 #include "flugs/condition.h"
 #include "flugs/conflict.h"
