@@ -98,6 +98,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_restart(bench, action);
   add_merge(bench, action);
   add_growth(bench, action);
+  add_insert(bench, action);
   add_transactions(bench, action);
   add_index_cost(bench, action);
   add_scaling(bench, action);
