@@ -152,10 +152,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   // By value for payloads without codes, and if most codes in the range belong to no row.
   if (local_codes == 0 || local_codes > std::uint64_t{row_count_} * 4 + 65536)
     return codes_by_value(column, rows, out);
-  Translation& translation = translations_[column];
-  std::call_once(translation.once,
-                 [&] { translation.codes = std::vector<std::atomic<std::uint32_t>>(local_codes); });
-  FLUGS_CHECK(translation.codes.size() == local_codes);
+  Translation& translation = translation_of(column);
   thread_local Vec scratch;
   const std::size_t extent = extent_of(rows);
   std::uint32_t* local = scratch.codes(extent);
@@ -184,6 +181,18 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
     codes[i] = nulls[i] != 0 ? 0 : translated(column, translation, code);
   }
   return out.view(any_null);
+}
+
+MainSegment::Translation& MainSegment::translation_of(std::uint32_t column) const {
+  Translation& translation = translations_[column];
+  std::call_once(translation.once, [&] {
+    translation.codes = rows_->kept_codes(column);
+    if (translation.codes != nullptr) return;
+    translation.own = std::vector<std::atomic<std::uint32_t>>(columns_[column]->code_count());
+    translation.codes = translation.own.data();
+  });
+  FLUGS_CHECK(translation.codes != nullptr);
+  return translation;
 }
 
 std::uint32_t MainSegment::look_up(std::uint32_t column, Translation& translation,

@@ -29,6 +29,10 @@ class MainSegment : public Segment {
     virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
       return nullptr;
     }
+    /// For each code of a column, as columns::KeptCodes has them; null: not kept.
+    virtual std::atomic<std::uint32_t>* kept_codes(std::uint32_t /*column*/) const {
+      return nullptr;
+    }
     /// The id of the row at a place.
     virtual std::uint32_t id(std::uint32_t place) const noexcept = 0;
     /// As Segment::sees_all.
@@ -86,10 +90,12 @@ class MainSegment : public Segment {
                 const std::uint64_t* mask, Value& least, Value& greatest) const override;
 
  private:
-  /// For each code of the group the domain's code + 1; 0: not looked up yet.
+  /// For each code of the group the domain's code + 1; 0: not looked up yet. `own` has them if the
+  /// group does not keep them.
   struct Translation {
     std::once_flag once;
-    std::vector<std::atomic<std::uint32_t>> codes;
+    std::vector<std::atomic<std::uint32_t>> own;
+    std::atomic<std::uint32_t>* codes = nullptr;
   };
   /// The codes of the group for which a condition holds.
   struct Wanted {
@@ -103,6 +109,7 @@ class MainSegment : public Segment {
     const std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
     return __builtin_expect(known != 0, 1) ? known - 1 : look_up(column, translation, code);
   }
+  Translation& translation_of(std::uint32_t column) const;
   std::uint32_t look_up(std::uint32_t column, Translation& translation, std::uint32_t code) const;
   bool sees_extremes(std::uint32_t column, const std::uint64_t* mask) const;
   columns::MainRange range_of(const RangeCondition& range) const;

@@ -27,6 +27,9 @@ class GroupRows : public MainSegment::Rows {
   columns::ExtremePlaces* extreme_places(std::uint32_t column) const noexcept override {
     return group_.has_deletions() ? group_.extreme_places(column) : nullptr;
   }
+  std::atomic<std::uint32_t>* kept_codes(std::uint32_t column) const override {
+    return group_.kept_codes(column);
+  }
   std::uint32_t id(std::uint32_t place) const noexcept override {
     return first_row_ + group_.offset_of(place);
   }

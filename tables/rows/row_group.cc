@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "columns/main/kept_codes.h"
 #include "columns/main/main_column_builder.h"
 #include "pmem/space/extent_allocator.h"
 
@@ -138,7 +139,16 @@ Status RowGroup::load_columns() {
                      layout.null_count);
     columns_.emplace_back(layout, extent().data(), text_memory_);
   }
+  kept_codes_ = std::make_unique<columns::KeptCodes[]>(columns_.size());
   return {};
+}
+
+std::atomic<std::uint32_t>* RowGroup::kept_codes(std::size_t column) const {
+  constexpr std::uint64_t kAlways = 4096;
+  if (column >= columns_.size()) return nullptr;
+  const std::uint64_t count = columns_[column].code_count();
+  if (count == 0 || count > kAlways + layout_.stored_rows / 8) return nullptr;
+  return kept_codes_[column].codes(count);
 }
 
 std::span<const std::byte> RowGroup::records() const noexcept {

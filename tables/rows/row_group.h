@@ -22,6 +22,10 @@
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/deletion_marks.h"
 
+namespace flugs::columns {
+class KeptCodes;
+}  // namespace flugs::columns
+
 namespace flugs::engine {
 
 /// What the table and the list of chunks expect of a row group.
@@ -163,6 +167,9 @@ class RowGroup {
     FLUGS_DCHECK(has_deletions());
     return column < columns_.size() ? &extreme_places_[column] : nullptr;
   }
+  /// The ValueIDs of the codes of a column that the group stores; null: it has too many codes for
+  /// them to be kept. Fails with std::bad_alloc.
+  std::atomic<std::uint32_t>* kept_codes(std::size_t column) const;
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
@@ -261,6 +268,7 @@ class RowGroup {
   std::uint64_t pledged_bytes_ = 0;  // of the pool's reserve, for further blocks; as block_total_
   std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
   std::unique_ptr<columns::ExtremePlaces[]> extreme_places_;  // by column, made with the marks
+  std::unique_ptr<columns::KeptCodes[]> kept_codes_;          // by column
   Mutex block_mutex_;                                         // makes blocks; a leaf
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};

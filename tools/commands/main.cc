@@ -100,6 +100,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_growth(bench, action);
   add_insert(bench, action);
   add_transactions(bench, action);
+  add_streams(bench, action);
   add_index_cost(bench, action);
   add_scaling(bench, action);
   CLI::App& prove = *app.add_subcommand("prove", "Look for lost, damaged or wrong data");
