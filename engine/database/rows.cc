@@ -8,9 +8,20 @@
 #include "base/check.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
+#include "tables/table/batch_decoding.h"
 #include "tables/table/row_cursor.h"
 
 namespace flugs {
+
+namespace {
+
+Status walk_is_over() {
+  return Status(StatusCode::kInvalidArgument,
+                "the transaction of these rows has ended, or has undone writes from before the "
+                "walk began");
+}
+
+}  // namespace
 
 Rows::Rows(Status why) : status_(std::move(why)) {}
 Rows::Rows(engine::DatabaseCore* database, std::shared_ptr<engine::RowCursor> cursor) noexcept
@@ -23,17 +34,17 @@ Rows& Rows::operator=(Rows&& other) noexcept {
   cursor_ = std::move(other.cursor_);
   status_ = std::move(other.status_);
   row_ = other.row_;
+  batch_ = std::move(other.batch_);
   return *this;
 }
 Rows::~Rows() {
   if (cursor_ != nullptr) cursor_->abandon();
 }
 
-const Row* Rows::finish(Status why) {
+void Rows::finish(Status why) {
   status_ = std::move(why);
   cursor_->abandon();
   cursor_.reset();
-  return nullptr;
 }
 
 Rows Rows::reverse() && {
@@ -48,24 +59,61 @@ Rows Rows::limit(std::uint64_t rows) && {
   return std::move(*this);
 }
 
+// Whether the transaction of a walk that is not over may go on. Within a call of it.
+bool Rows::begin_step() {
+  engine::TransactionContext& context = cursor_->context();
+  if (!context.ending.is_to_end()) return true;
+  finish(database_->transaction_manager().end_as_asked(context));
+  return false;
+}
+
 const Row* Rows::next() {
   if (cursor_ == nullptr) return nullptr;
-  if (cursor_->is_over())
-    return finish(Status(StatusCode::kInvalidArgument,
-                         "the transaction of these rows has ended, or has undone writes from "
-                         "before the walk began"));
+  if (cursor_->is_over()) {
+    finish(walk_is_over());
+    return nullptr;
+  }
   engine::TransactionContext& context = cursor_->context();
   const engine::Call call(&context);
-  const auto cancelled = [&] {
-    return finish(database_->transaction_manager().end_as_asked(context));
-  };
-  if (context.ending.is_to_end()) return cancelled();
+  if (!begin_step()) return nullptr;
   const Result<std::uint32_t> row = cursor_->next();
-  if (row.code() == StatusCode::kCancelled) return cancelled();
-  if (!row.ok()) return finish(row.status());
-  if (*row == engine::kNoRow) return finish({});
-  row_ = cursor_->table().data().make_row(*row);
-  return &row_;
+  if (row.ok() && *row != engine::kNoRow) {
+    row_ = cursor_->table().data().make_row(*row);
+    return &row_;
+  }
+  finish(row.code() == StatusCode::kCancelled
+             ? database_->transaction_manager().end_as_asked(context)
+             : row.status());
+  return nullptr;
+}
+
+const ScanBatch* Rows::next_batch(std::span<const ColumnId> columns) {
+  if (cursor_ == nullptr) return nullptr;
+  if (cursor_->is_over()) {
+    finish(walk_is_over());
+    return nullptr;
+  }
+  engine::TransactionContext& context = cursor_->context();
+  const engine::Call call(&context);
+  if (!begin_step()) return nullptr;
+  if (batch_ == nullptr) batch_ = std::make_unique<ScanBatch>();
+  const engine::TableData& data = cursor_->table().data();
+  Status done = data.check_columns(columns);
+  batch_->row_id_buffer().clear();
+  if (done.ok()) done = cursor_->next_batch(ScanBatch::kRowsMax, batch_->row_id_buffer());
+  const std::size_t count = batch_->row_id_buffer().size();
+  if (done.ok() && count != 0) {
+    engine::prepare_batch(*batch_, data.columns, columns, count);
+    batch_->set_row_count(count);
+    engine::decode_batch(*batch_, data.columns, columns, data.rows);
+    // Rows that a merge moved after a drop no longer have values of the column.
+    done = data.check_columns(columns);
+  }
+  if (done.ok() && count != 0) return batch_.get();
+  finish(done.code() == StatusCode::kCancelled
+             ? database_->transaction_manager().end_as_asked(context)
+             : std::move(done));
+  return nullptr;
 }
 
 Rows Transaction::begin_rows(TableId table, engine::RowCursorWay&& way) const {

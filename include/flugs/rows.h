@@ -2,11 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <type_traits>
 
+#include "flugs/ids.h"
 #include "flugs/row.h"
+#include "flugs/scan.h"
 #include "flugs/status.h"
 
 namespace flugs {
@@ -46,7 +50,15 @@ class Rows {
   /// The next row, or null: there is none, or the walk has failed (`status`). Valid until the next
   /// call; a copy of the Row is valid as Row says.
   const Row* next();
-  /// Why `next` gave null: ok at the end of the rows.
+  /// The next rows, at most ScanBatch::kRowsMax, column by column, or null as `next`. Texts are
+  /// valid until the transaction ends; the batch until the next call. May be mixed with `next`.
+  /// Fails with: as `status`, and kInvalidArgument (no such column, or one that was dropped
+  /// meanwhile).
+  const ScanBatch* next_batch(std::span<const ColumnId> columns);
+  const ScanBatch* next_batch(std::initializer_list<ColumnId> columns) {
+    return next_batch(std::span<const ColumnId>(columns.begin(), columns.size()));
+  }
+  /// Why `next` or `next_batch` gave null: ok at the end of the rows.
   /// Fails with: kInvalidArgument (no such key; a key that is not ordered, for bounds or in
   /// reverse; values that do not fit; the transaction has ended), kNotFound (no such table),
   /// kCancelled, kCorrupt.
@@ -83,12 +95,14 @@ class Rows {
   friend class Transaction;
   explicit Rows(Status why);
   Rows(engine::DatabaseCore* database, std::shared_ptr<engine::RowCursor> cursor) noexcept;
-  const Row* finish(Status why);
+  bool begin_step();
+  void finish(Status why);
 
   engine::DatabaseCore* database_ = nullptr;
   std::shared_ptr<engine::RowCursor> cursor_;  // null: no row is left
   Status status_;
   Row row_;
+  std::unique_ptr<ScanBatch> batch_;  // once next_batch was called
 };
 static_assert(!std::is_copy_constructible_v<Rows> && std::is_nothrow_move_constructible_v<Rows>);
 

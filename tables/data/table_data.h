@@ -54,6 +54,12 @@ struct TableData final {
   /// The answer to a ColumnId that names no column, or none any longer.
   Status no_column(ColumnId column) const { return no_column(definition(), column); }
   Status no_column(const TableDefinition& now, ColumnId column) const;
+  /// Fails with kInvalidArgument: one of the columns does not exist (any more).
+  Status check_columns(std::span<const ColumnId> wanted) const {
+    for (const ColumnId column : wanted)
+      if (!has_column(column)) return no_column(column);
+    return {};
+  }
   /// Whether rows may have `width` values: one per column, or fewer from before columns were added.
   bool takes_width(const TableDefinition& now, std::size_t width) const noexcept {
     FLUGS_DCHECK(now.columns.size() <= columns.size());

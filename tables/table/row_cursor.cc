@@ -30,15 +30,32 @@ bool RowCursor::limit(std::uint64_t rows) noexcept {
 }
 
 Result<std::uint32_t> RowCursor::next() {
+  const Result<bool> has = has_row();
+  if (!has.ok()) return has.status();
+  return *has ? rows_[at_++] : kNoRow;
+}
+
+Status RowCursor::next_batch(std::size_t rows_max, std::vector<RowId>& rows) {
+  while (rows.size() < rows_max) {
+    const Result<bool> has = has_row();
+    if (!has.ok()) return has.status();
+    if (!*has) break;
+    const std::size_t count = std::min(rows_max - rows.size(), rows_.size() - at_);
+    for (std::size_t i = 0; i < count; ++i) rows.emplace_back(rows_[at_++]);
+  }
+  return {};
+}
+
+Result<bool> RowCursor::has_row() {
   while (at_ == rows_.size()) {
     if (!failure_.ok()) return failure_;
-    if (has_read_all_) return kNoRow;
+    if (has_read_all_) return false;
     failure_ = read_batch(std::min(batch_rows_, left_));
     // Without its index a walk looks at all rows for each batch: it must not have many.
     const bool is_slow = table_.index_build().is_deferred();
     batch_rows_ = is_slow ? batch_rows_ * 4 : std::min(batch_rows_ * 4, kBatchMax);
   }
-  return rows_[at_++];
+  return true;
 }
 
 // Puts what is left behind what has been read but not given yet.

@@ -55,9 +55,13 @@ class RowCursor final : public OpenWalk {
   /// Fails with: kInvalidArgument (no such key, a key without order, values that do not fit),
   /// kCancelled, kCorrupt.
   Result<std::uint32_t> next();
+  /// Adds the next rows to `rows` until it has `rows_max`, or none is left. Fails as `next`.
+  Status next_batch(std::size_t rows_max, std::vector<RowId>& rows);
   void read_rest() override;
 
  private:
+  /// Whether there is a row at `at_`.
+  Result<bool> has_row();
   Status read_batch(std::uint64_t rows_max);
   Status read_unordered();
   void note_read();

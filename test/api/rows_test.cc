@@ -271,5 +271,62 @@ TEST_CASE("a row that was read is locked by itself", "[api]") {
   CHECK(reader.lock(must(reader.get(orders.primary, {3}))).code() == StatusCode::kReadOnly);
 }
 
+TEST_CASE("batches of rows have the columns asked for, in the order of the key", "[api]") {
+  const std::int64_t count = 5000;
+  for (const bool is_merged : {false, true}) {
+    Orders orders(count, is_merged);
+    Transaction t = must(orders.database->begin());
+    Rows rows = t.rows(orders.primary, {}, {}).reverse().limit(4000);
+    // A row by itself in between.
+    CHECK(rows.next()->get_unchecked<std::int64_t>(ColumnId(0)) == count - 1);
+    std::int64_t expected = count - 1;
+    bool right = true;
+    while (const ScanBatch* batch = rows.next_batch({ColumnId(2), ColumnId(0)})) {
+      CHECK(batch->row_count() <= ScanBatch::kRowsMax);
+      const auto notes = must(batch->column<std::string_view>(0));
+      const auto ids = must(batch->column<std::int64_t>(1));
+      for (std::size_t i = 0; i < batch->row_count(); ++i)
+        right &= ids[i] == --expected && notes[i] == "note " + std::to_string(ids[i]);
+    }
+    CHECK(right);
+    CHECK(rows.status().ok());
+    CHECK(expected == count - 4000);
+    CHECK(rows.next() == nullptr);
+  }
+}
+
+TEST_CASE("a batch of rows shows the rows as they were when the walk began", "[api]") {
+  Orders orders(5000);
+  Transaction t = must(orders.database->begin());
+  Rows rows = t.rows(orders.by_customer, {1});
+  Ids ids;
+  const ScanBatch* batch = rows.next_batch({ColumnId(0)});
+  REQUIRE(batch != nullptr);
+  for (const std::int64_t id : must(batch->column<std::int64_t>(0))) ids.push_back(id);
+  for (std::int64_t id = 1; id < 5000; id += 4) must(t.remove(orders.primary, {id}));
+  while ((batch = rows.next_batch({ColumnId(0)})) != nullptr)
+    for (const std::int64_t id : must(batch->column<std::int64_t>(0))) ids.push_back(id);
+  CHECK(rows.status().ok());
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids == every_fourth(1, 5000));
+}
+
+TEST_CASE("a batch of rows fails as the walk does, and for a column that is not there", "[api]") {
+  Orders orders(100);
+  Transaction t = must(orders.database->begin());
+  Rows rows = t.rows(orders.primary, {}, {});
+  CHECK(rows.next_batch({ColumnId(7)}) == nullptr);
+  CHECK(rows.status().code() == StatusCode::kInvalidArgument);
+  CHECK(rows.next_batch({ColumnId(0)}) == nullptr);
+  Rows late = t.rows(orders.primary, {}, {});
+  t.abort();
+  CHECK(late.next_batch({ColumnId(0)}) == nullptr);
+  CHECK(late.status().code() == StatusCode::kInvalidArgument);
+  Transaction empty = must(orders.database->begin());
+  Rows none = empty.rows(orders.by_customer, {17});
+  CHECK(none.next_batch({ColumnId(0)}) == nullptr);
+  CHECK(none.status().ok());
+}
+
 }  // namespace
 }  // namespace flugs::test

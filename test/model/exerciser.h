@@ -133,6 +133,8 @@ class Exerciser {
     bool is_prefix = false;
   };
   void walk(Open& open, ModelTable& table);
+  bool read_walk_batch(Open& open, const ModelTable& table, Rows& rows, std::vector<Row>& found,
+                       const std::string& what);
   std::vector<SeenRow> expected_walk(Open& open, ModelTable& table, const ModelKey& key,
                                      const Bounds& bounds);
   Bounds draw_bounds(Open& open, ModelTable& table, const ModelKey& key);

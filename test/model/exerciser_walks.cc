@@ -72,6 +72,30 @@ void Exerciser::write_meanwhile(Open& open, ModelTable& table) {
   }
 }
 
+// Adds the rows of a batch of the walk; false: there are none. The transaction has not written
+// since the walk began, so it sees each row under the id that the batch gives.
+bool Exerciser::read_walk_batch(Open& open, const ModelTable& table, Rows& rows,
+                                std::vector<Row>& found, const std::string& what) {
+  calls_.add(Call::kRowsNextBatch);
+  const TableId id = table.id;
+  std::vector<ColumnId> columns;
+  for (std::size_t c = 0; c < table.schema.columns.size(); ++c)
+    if (!table.schema.columns[c].dropped) columns.emplace_back(static_cast<std::uint16_t>(c));
+  const ScanBatch* batch = rows.next_batch(columns);
+  if (batch == nullptr) return false;
+  expect(batch->row_count() != 0 && batch->row_count() <= ScanBatch::kRowsMax, "size of " + what);
+  for (std::size_t i = 0; i < batch->row_count(); ++i) {
+    const Result<Row> row = open.real->get(id, batch->row_ids()[i]);
+    expect_code({}, row.status(), "row of a batch of " + what);
+    if (!row.ok()) return false;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      expect(batch->get_unchecked(c, i) == row->get_unchecked(columns[c]),
+             "value of a batch of " + what);
+    found.push_back(*row);
+  }
+  return true;
+}
+
 void Exerciser::walk(Open& open, ModelTable& table) {
   const auto index = pick_key(table, false, false);
   if (!index) return;
@@ -102,6 +126,10 @@ void Exerciser::walk(Open& open, ModelTable& table) {
     if (until_write-- == 0) {
       for (std::uint64_t i = random_.below(3) + 1; i > 0; --i) write_meanwhile(open, pick_table());
       until_write = random_.chance(50) ? random_.below(20) : ~std::size_t{0};
+    }
+    if (!writes && random_.chance(20)) {
+      if (!read_walk_batch(open, table, rows, found, what)) break;
+      continue;
     }
     calls_.add(Call::kRowsNext);
     row = rows.next();
