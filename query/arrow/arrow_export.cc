@@ -140,7 +140,7 @@ void export_dictionary(std::shared_ptr<const TextDictionary> texts, ArrowArray& 
 }
 
 void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
-  const BatchColumn& from = batch.columns[column];
+  const BatchValues& from = batch.columns[column];
   to.buffers[1] = from.values.view(false).data;
   if (from.dictionary == nullptr) {
     to.buffers[2] = from.bytes.data();

@@ -36,7 +36,7 @@ std::shared_ptr<ResultData> make_result(RunContext& context, BatchSink& sink, bo
     Rows::Part part;
     part.rows = data.rows;
     for (std::size_t c = 0; c < data.columns.size(); ++c) {
-      BatchColumn& from = data.columns[c];
+      BatchValues& from = data.columns[c];
       part.has_nulls.push_back(from.has_nulls);
       Vec& to = part.columns.emplace_back();
       if (rows->schema[c].form() != Form::kText) {

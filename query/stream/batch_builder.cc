@@ -20,7 +20,7 @@ std::size_t width_of(Form form) noexcept { return form == Form::kText ? 4 : byte
 }  // namespace
 
 TextColumn BatchData::texts(std::size_t column) const noexcept {
-  const BatchColumn& of = columns[column];
+  const BatchValues& of = columns[column];
   if (of.dictionary != nullptr)
     return {std::span(of.values.view(false).codes(), rows), of.dictionary.get()};
   return {std::span(static_cast<const std::int32_t*>(of.values.view(false).data), rows + 1),
@@ -44,7 +44,7 @@ void BatchBuilder::make_room(std::size_t rows) {
       was_full_ ? kRowsMax : std::max(rows_ + rows, capacity_ == 0 ? rows : capacity_ * 8);
   capacity_ = std::min(wanted, kRowsMax);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    BatchColumn& column = building_[c].column;
+    BatchValues& column = building_[c].column;
     const std::size_t width = width_of(columns_[c].form);
     column.values.grow((capacity_ + 1) * width, rows_ == 0 ? 0 : (rows_ + 1) * width);
     if (column.has_nulls) column.values.grow_nulls(capacity_, rows_);
@@ -89,7 +89,7 @@ std::size_t BatchBuilder::append_values(std::size_t column, const ColumnView& fr
   return count;
 }
 
-void BatchBuilder::append_nulls(BatchColumn& to, const ColumnView& from, std::size_t count) {
+void BatchBuilder::append_nulls(BatchValues& to, const ColumnView& from, std::size_t count) {
   if (from.nulls == nullptr && !to.has_nulls) return;
   std::uint8_t* nulls = to.values.nulls(capacity_);
   if (!std::exchange(to.has_nulls, true)) std::memset(nulls, 0, rows_);
@@ -109,7 +109,7 @@ bool has_room(const std::string& bytes, std::size_t more) noexcept {
 
 }  // namespace
 
-std::size_t BatchBuilder::append_texts(BatchColumn& to, const ColumnView& from, std::size_t count) {
+std::size_t BatchBuilder::append_texts(BatchValues& to, const ColumnView& from, std::size_t count) {
   std::int32_t* offsets = static_cast<std::int32_t*>(to.values.reserve(0)) + rows_;
   if (rows_ == 0) offsets[0] = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -153,7 +153,7 @@ std::size_t BatchBuilder::append_codes(Building& to, DomainTexts& texts, const C
 }
 
 void BatchBuilder::close(Building& building, Form form) {
-  BatchColumn& column = building.column;
+  BatchValues& column = building.column;
   if (form == Form::kText) {
     const auto* offsets = static_cast<const std::int32_t*>(column.values.view(false).data);
     column.bytes.resize(static_cast<std::size_t>(offsets[rows_]));

@@ -37,7 +37,7 @@ class BatchBuilder {
  private:
   /// What a column needs while its batch is being built.
   struct Building {
-    BatchColumn column;
+    BatchValues column;
     // Of a dictionary of the batch's own; `column.bytes` has its texts.
     std::vector<std::int32_t> offsets;
     CodeMap codes;
@@ -45,10 +45,10 @@ class BatchBuilder {
 
   void make_room(std::size_t rows);
   std::size_t append_values(std::size_t column, const ColumnView& from, std::size_t count);
-  std::size_t append_texts(BatchColumn& to, const ColumnView& from, std::size_t count);
+  std::size_t append_texts(BatchValues& to, const ColumnView& from, std::size_t count);
   std::size_t append_codes(Building& to, DomainTexts& texts, const ColumnView& from,
                            std::size_t count);
-  void append_nulls(BatchColumn& to, const ColumnView& from, std::size_t count);
+  void append_nulls(BatchValues& to, const ColumnView& from, std::size_t count);
   void close(Building& building, Form form);
   std::uint64_t memory() const noexcept;
 

@@ -13,7 +13,7 @@ namespace flugs::query {
 
 /// A column of a batch. `values` holds int64, or double, or for texts: codes of `dictionary`
 /// (uint32) or, without one, where each text begins in `bytes` (int32, one more than rows).
-struct BatchColumn {
+struct BatchValues {
   Vec values;
   bool has_nulls = false;
   std::shared_ptr<const TextDictionary> dictionary;
@@ -28,7 +28,7 @@ struct BatchColumn {
 /// The content of a StreamBatch.
 struct BatchData {
   std::shared_ptr<const std::vector<ResultColumn>> schema;
-  std::vector<BatchColumn> columns;
+  std::vector<BatchValues> columns;
   std::size_t rows = 0;
 
   /// `column` is one of texts.
