@@ -19,8 +19,8 @@ FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
     "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
-    "bench": ["tatp", "ch", "scan", "restart", "merge", "growth", "insert", "transactions", "streams",
-              "index-cost", "scaling"],
+    "bench": ["tatp", "ch", "scan", "restart", "merge", "growth", "insert", "transactions",
+              "streams", "index-cost", "scaling"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "sql", "backup", "dump"]
