@@ -86,7 +86,8 @@ void print(const StreamsOptions& options, const Statistics& statistics,
     table.add({fmt::format("{}", fmt::join(of.columns, " ")), to_string(of.way),
                fmt::format("{:.2f}", bench::median(of.wall_ns)),
                fmt::format("{:.2f}", bench::median(of.cpu_ns)),
-               fmt::format("{:.3f}", bench::median(of.first_ms)), format_bytes(of.memory_bytes)});
+               fmt::format("{:.3f}", bench::median(of.first_ms)),
+               of.way == bench::StreamWay::kArrow ? "" : format_bytes(of.memory_bytes)});
   fmt::print("{}", table.to_string());
 }
 
