@@ -133,7 +133,7 @@ class QueryProgress {
  private:
   void tell();
 
-  const std::function<void(const Progress&)>& function_;
+  const std::function<void(const Progress&)> function_;  // a stream outlives its caller's options
   std::mutex mutex_;          // protects what follows, and calls of function_; a leaf
   std::uint64_t before_ = 0;  // pieces of the inputs before
   std::uint64_t done_ = 0;    // of the present input

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -316,6 +317,21 @@ TEST_CASE("a stream stops when it is asked to, and the transaction goes on") {
   CHECK(wares_all().stream(t, options).code() == StatusCode::kCancelled);
   must(t.get(wares.key(), {Value::int64(1)}));
   must(t.commit());
+}
+
+TEST_CASE("a stream tells its progress when the options that asked for it are gone") {
+  Wares wares(200'000);
+  const auto seen = std::make_shared<std::atomic<std::uint64_t>>(0);
+  Transaction reader = must(wares.database->begin());
+  std::optional<RunOptions> options(std::in_place);
+  options->threads = 1;
+  options->progress = [seen](const Progress& progress) { *seen = progress.done; };
+  ResultStream stream = must(Query::table("wares").stream(reader, *options));
+  options.reset();
+  CHECK(seen.use_count() == 2);  // the stream has a copy
+  while (stream.next() != nullptr) continue;
+  must(stream.status());
+  CHECK(*seen > 0);
 }
 
 TEST_CASE("rollback_to ends the streams that began behind the savepoint's writes") {
