@@ -100,6 +100,7 @@ MAY_INCLUDE = {
                                      "tools/restart"},
     "tools/harness": BELOW_TOOLS | {"tools/support"},
     "tools/peers": {"base", "flugs", "bench", "tools/support"},
+    "bindings/python": {"base", "flugs"},
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
@@ -119,7 +120,7 @@ PERSISTENCE_DOC = "docs/persistence.md"
 THREAD_STARTER = "base/thread.cc"
 
 SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "tables", "engine",
-               "query", "bench", "verify", "tools", "examples", "test")
+               "query", "bench", "verify", "tools", "bindings", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 

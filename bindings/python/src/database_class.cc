@@ -1,0 +1,386 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "bindings/python/src/classes.h"
+#include "bindings/python/src/errors.h"
+
+namespace flugs::python {
+
+namespace {
+
+using nb::literals::operator""_a;
+
+/// A file's name as the system has it.
+std::string path_of(nb::handle path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
+  const nb::object owned = nb::steal(bytes);
+  return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
+}
+
+OpenMode mode_of(bool create, bool exclusive, bool read_only) {
+  if (read_only) return OpenMode::kReadOnly;
+  if (!create) return OpenMode::kOpen;
+  return exclusive ? OpenMode::kCreate : OpenMode::kOpenOrCreate;
+}
+
+PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
+                std::uint64_t max_bytes, std::optional<std::uint64_t> segment_bytes,
+                std::uint32_t slots_max, bool wait, bool crash_ring) {
+  OpenOptions options;
+  options.path = path_of(path);
+  if (options.path == ":memory:") {
+    options.in_memory = true;
+    options.path.clear();
+  }
+  options.mode = mode_of(create, exclusive, read_only);
+  options.max_bytes = max_bytes;
+  if (segment_bytes.has_value()) options.segment_bytes = *segment_bytes;
+  options.slots_max = slots_max;
+  options.ready = wait ? Ready::kIndexesBuilt : Ready::kFirstAnswer;
+  options.crash_ring = crash_ring;
+  Database database;
+  check(run_long([&](const std::stop_token& stop) {
+    options.stop = stop;
+    Result<Database> opened = Database::open(options);
+    if (!opened.ok()) return opened.status();
+    database = *std::move(opened);
+    return Status();
+  }));
+  return {std::make_shared<Session>(std::move(database))};
+}
+
+/// A call that changes schemas, or takes long.
+template <typename Call>
+void change(const PyDatabase& self, Call&& call) {
+  Session& session = *self.session;
+  const Session::Use use(session);
+  const Status status =
+      run_long([&](const std::stop_token& stop) { return call(session.database(), stop); },
+               session.closing());
+  session.forget_tables();
+  check(status);
+}
+
+PyTable create_table(const PyDatabase& self, const std::string& name, nb::handle columns,
+                     bool if_not_exists, const nb::kwargs& options) {
+  for (const auto& [option, value] : options) {
+    const std::string_view text = text_of(option);
+    if (text != "primary_key" && text != "unique" && text != "keys" && text != "checks" &&
+        text != "foreign_keys")
+      throw nb::type_error(("create_table has no argument " + std::string(text)).c_str());
+  }
+  const TableSchema schema = make_schema(name, columns, options);
+  change(self, [&](Database& database, const std::stop_token&) {
+    if (if_not_exists) return database.ensure_table(schema).status();
+    return database.create_table(schema).status();
+  });
+  return {self.session, name};
+}
+
+PyTable table(const PyDatabase& self, nb::handle name) {
+  const Session::Use use(*self.session);
+  return {self.session, self.session->table(name).name};
+}
+
+nb::list table_names(const PyDatabase& self) {
+  const Session::Use use(*self.session);
+  nb::list names;
+  for (const TableId id : self.session->database().tables()) {
+    const Result<TableSchema> schema = self.session->database().schema(id);
+    if (schema.ok()) names.append(nb::str(schema->name.c_str()));
+  }
+  return names;
+}
+
+/// Runs `work` in a transaction, and again in another one, until one commits.
+nb::object run_again(const PyDatabase& self, nb::handle work, bool read_only,
+                     std::string_view isolation, double time_limit) {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(time_limit);
+  for (unsigned attempt = 0;; ++attempt) {
+    std::optional<PyTransaction> transaction;
+    try {
+      transaction.emplace(begin(self.session, read_only, isolation));
+      nb::object result = work(*transaction);
+      if (transaction->work->state() == Work::State::kOpen) {
+        const Work::Turn turn(*transaction->work);
+        transaction->work->commit();
+      }
+      return result;
+    } catch (nb::python_error& error) {
+      if (transaction.has_value() && transaction->work->state() == Work::State::kOpen) {
+        const Work::Turn turn(*transaction->work);
+        transaction->work->end(Work::State::kAborted);
+      }
+      const StatusCode code = code_of(error);
+      const bool again = code == StatusCode::kConflict || code == StatusCode::kBusy ||
+                         code == StatusCode::kTooManyTransactions;
+      if (!again || std::chrono::steady_clock::now() >= end) throw;
+    }
+    const unsigned longest = std::min(10'000u, 50u << std::min(attempt, 8u));  // microseconds
+    const std::chrono::microseconds pause(random() % longest);
+    {
+      const Detached detached;
+      std::this_thread::sleep_for(pause);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::dict merge(const PyDatabase& self, nb::handle name, bool everything, double patience) {
+  const auto id = [&] {
+    const Session::Use use(*self.session);
+    return self.session->table(name).id;
+  }();
+  MergeOptions options;
+  options.scope = everything ? MergeScope::kEverything : MergeScope::kFullChunks;
+  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(patience * 1000));
+  MergeReport report;
+  change(self, [&](Database& database, const std::stop_token& stop) {
+    options.stop = stop;
+    const Result<MergeReport> merged = database.merge(id, options);
+    if (merged.ok()) report = *merged;
+    return merged.status();
+  });
+  nb::dict result;
+  result["rows"] = report.rows;
+  result["rows_dropped"] = report.rows_dropped;
+  result["bytes_before"] = report.bytes_before;
+  result["bytes_after"] = report.bytes_after;
+  return result;
+}
+
+nb::dict statistics(const PyDatabase& self) {
+  const Session::Use use(*self.session);
+  const Statistics now = self.session->database().statistics();
+  nb::dict result;
+  result["medium"] = now.medium.c_str();
+  result["guarantee"] = now.guarantee.c_str();
+  result["pool_reserved_bytes"] = now.pool_reserved_bytes;
+  result["pool_allocated_bytes"] = now.pool_allocated_bytes;
+  result["pool_used_bytes"] = now.pool_used_bytes;
+  result["transactions_committed"] = now.transactions_committed;
+  result["transactions_aborted"] = now.transactions_aborted;
+  result["transactions_open"] = now.transactions_open;
+  result["conflicts"] = now.conflicts;
+  result["merges"] = now.merges;
+  return result;
+}
+
+/// The id of a column for a call that changes the schema.
+ColumnId column_of(const PyDatabase& self, nb::handle table, nb::handle column, TableId& id) {
+  const Session::Use use(*self.session);
+  const TableInfo& info = self.session->table(table);
+  id = info.id;
+  return info.column(column).id;
+}
+
+TableId table_id(const PyDatabase& self, nb::handle table) {
+  const Session::Use use(*self.session);
+  return self.session->table(table).id;
+}
+
+void bind_schema_changes(nb::class_<PyDatabase>& database) {
+  database
+      .def("create_table", &create_table, "name"_a, "columns"_a, nb::kw_only(),
+           "if_not_exists"_a = false, "options"_a,
+           nb::sig("def create_table(self, name: str, columns: Mapping[str, Column], *,"
+                   " if_not_exists: bool = False,"
+                   " primary_key: str | Iterable[str] | Key | None = None,"
+                   " unique: Mapping[str, str | Iterable[str] | Key] | None = None,"
+                   " keys: Mapping[str, str | Iterable[str] | Key] | None = None,"
+                   " checks: Mapping[str, Expr] | None = None,"
+                   " foreign_keys: Mapping[str, ForeignKey] | None = None) -> Table"),
+           "Creates a table. With `if_not_exists` a table that is there must have these columns "
+           "and keys.")
+      .def(
+          "drop_table",
+          [](const PyDatabase& self, nb::handle name) {
+            const TableId id = table_id(self, name);
+            change(self, [&](Database& db, const std::stop_token&) { return db.drop_table(id); });
+          },
+          "table"_a, nb::sig("def drop_table(self, table: str | Table) -> None"))
+      .def(
+          "rename_table",
+          [](const PyDatabase& self, nb::handle name, const std::string& to) {
+            const TableId id = table_id(self, name);
+            change(self,
+                   [&](Database& db, const std::stop_token&) { return db.rename_table(id, to); });
+          },
+          "table"_a, "name"_a,
+          nb::sig("def rename_table(self, table: str | Table, name: str) -> None"));
+}
+
+void bind_column_changes(nb::class_<PyDatabase>& database) {
+  database
+      .def(
+          "add_column",
+          [](const PyDatabase& self, nb::handle table, const std::string& name, nb::handle column) {
+            const TableId id = table_id(self, table);
+            const ColumnSchema schema = make_column(name, column);
+            change(self, [&](Database& db, const std::stop_token&) {
+              return db.add_column(id, schema).status();
+            });
+          },
+          "table"_a, "name"_a, "column"_a,
+          nb::sig("def add_column(self, table: str | Table, name: str, column: Column) -> None"),
+          "Existing rows have the default of the column, or None.")
+      .def(
+          "drop_column",
+          [](const PyDatabase& self, nb::handle table, nb::handle column) {
+            TableId id;
+            const ColumnId dropped = column_of(self, table, column, id);
+            change(self, [&](Database& db, const std::stop_token&) {
+              return db.drop_column(id, dropped);
+            });
+          },
+          "table"_a, "column"_a,
+          nb::sig("def drop_column(self, table: str | Table, column: str) -> None"))
+      .def(
+          "rename_column",
+          [](const PyDatabase& self, nb::handle table, nb::handle column, const std::string& to) {
+            TableId id;
+            const ColumnId renamed = column_of(self, table, column, id);
+            change(self, [&](Database& db, const std::stop_token&) {
+              return db.rename_column(id, renamed, to);
+            });
+          },
+          "table"_a, "column"_a, "name"_a,
+          nb::sig("def rename_column(self, table: str | Table, column: str, name: str) -> None"));
+}
+
+void bind_key_changes(nb::class_<PyDatabase>& database) {
+  database
+      .def(
+          "add_key",
+          [](const PyDatabase& self, nb::handle table, const std::string& name, nb::handle columns,
+             bool unique) {
+            const TableId id = table_id(self, table);
+            const KeySchema key = make_key(name, columns, unique);
+            change(self, [&](Database& db, const std::stop_token& stop) {
+              return db.add_key(id, key, {.stop = stop}).status();
+            });
+          },
+          "table"_a, "name"_a, "columns"_a, "unique"_a = false,
+          nb::sig("def add_key(self, table: str | Table, name: str,"
+                  " columns: str | Iterable[str] | Key, unique: bool = False) -> None"))
+      .def(
+          "drop_key",
+          [](const PyDatabase& self, nb::handle table, nb::handle name) {
+            const KeyId key = [&] {
+              const Session::Use use(*self.session);
+              return self.session->table(table).key(name).id;
+            }();
+            change(self, [&](Database& db, const std::stop_token&) { return db.drop_key(key); });
+          },
+          "table"_a, "name"_a,
+          nb::sig("def drop_key(self, table: str | Table, name: str) -> None"));
+}
+
+void bind_work(nb::class_<PyDatabase>& database) {
+  database
+      .def(
+          "begin",
+          [](const PyDatabase& self, bool read_only, std::string_view isolation) {
+            return begin(self.session, read_only, isolation);
+          },
+          nb::kw_only(), "read_only"_a = false, "isolation"_a = "snapshot",
+          nb::sig("def begin(self, *, read_only: bool = False, isolation: str = 'snapshot')"
+                  " -> Transaction"),
+          "Begins a transaction: `with db.begin() as t:` commits at the end of the block.")
+      .def("run", &run_again, "work"_a, nb::kw_only(), "read_only"_a = false,
+           "isolation"_a = "snapshot", "time_limit"_a = 10.0,
+           nb::sig("def run(self, work: Callable[[Transaction], T], *, read_only: bool = False,"
+                   " isolation: str = 'snapshot', time_limit: float = 10.0) -> T"),
+           "Calls `work` with a transaction, and commits; again after a conflict.")
+      .def(
+          "query",
+          [](const PyDatabase& self, nb::handle name) {
+            const Session::Use use(*self.session);
+            return make_query(self.session, nullptr, name);
+          },
+          "table"_a, nb::sig("def query(self, table: str | Table) -> Query"),
+          "All rows of a table.")
+      .def("merge", &merge, "table"_a, nb::kw_only(), "everything"_a = true, "patience"_a = 1.0,
+           nb::sig("def merge(self, table: str | Table, *, everything: bool = True,"
+                   " patience: float = 1.0) -> dict[str, int]"),
+           "Moves the rows of a table into the packed columns of main.")
+      .def("statistics", &statistics, nb::sig("def statistics(self) -> dict[str, Any]"));
+}
+
+void bind_ends(nb::class_<PyDatabase>& database) {
+  database
+      .def(
+          "check",
+          [](const PyDatabase& self) {
+            change(self, [](Database& db, const std::stop_token& stop) {
+              return db.check({.stop = stop});
+            });
+          },
+          "Checks every table; no transaction may be open.")
+      .def(
+          "close", [](const PyDatabase& self) { self.session->close(); },
+          "Ends all transactions and results, and closes the database. What came from it raises "
+          "Closed from then on.")
+      .def_prop_ro("is_open", [](const PyDatabase& self) { return self.session->is_open(); })
+      .def_prop_ro("path",
+                   [](const PyDatabase& self) {
+                     const Session::Use use(*self.session);
+                     return self.session->database().path();
+                   })
+      .def(
+          "__enter__", [](nb::object self) { return self; },
+          nb::sig("def __enter__(self) -> Database"))
+      .def(
+          "__exit__",
+          [](const PyDatabase& self, nb::handle, nb::handle, nb::handle) {
+            self.session->close();
+            return false;
+          },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none(),
+          nb::sig("def __exit__(self, type: object, value: object, traceback: object) -> bool"));
+}
+
+}  // namespace
+
+void bind_database(nb::module_& module) {
+  nb::class_<PyDatabase> database(
+      module, "Database",
+      "An open database. As a context manager it is closed at the end of the block.");
+  database.def("table", &table, "name"_a, nb::sig("def table(self, name: str) -> Table"))
+      .def("__getitem__", &table, "name"_a, nb::sig("def __getitem__(self, name: str) -> Table"))
+      .def(
+          "__contains__",
+          [](const PyDatabase& self, const std::string& name) {
+            const Session::Use use(*self.session);
+            return self.session->database().find_table(name).ok();
+          },
+          "name"_a)
+      .def("tables", &table_names, nb::sig("def tables(self) -> list[str]"),
+           "The names of all tables.");
+  bind_work(database);
+  bind_ends(database);
+  bind_schema_changes(database);
+  bind_column_changes(database);
+  bind_key_changes(database);
+  module.def(
+      "open", &open, "path"_a, nb::kw_only(), "create"_a = true, "exclusive"_a = false,
+      "read_only"_a = false, "max_bytes"_a = 0, "segment_bytes"_a = nb::none(), "slots_max"_a = 128,
+      "wait"_a = false, "crash_ring"_a = false,
+      nb::sig("def open(path: str | os.PathLike[str], *, create: bool = True,"
+              " exclusive: bool = False, read_only: bool = False, max_bytes: int = 0,"
+              " segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False,"
+              " crash_ring: bool = False) -> Database"),
+      "Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.");
+}
+
+}  // namespace flugs::python

@@ -1,0 +1,78 @@
+#include "bindings/python/src/errors.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "bindings/python/src/tables.h"
+
+namespace flugs::python {
+
+namespace {
+
+constexpr std::size_t kCodes = static_cast<std::size_t>(StatusCode::kOverflow) + 1;
+
+// Borrowed from the module of Python, which lives as long as the interpreter.
+std::array<PyObject*, kCodes> classes{};
+PyObject* closed_class = nullptr;
+PyObject* error_class = nullptr;
+
+/// The key that a message names, as "table T, key K: ...": the longest of those that fit.
+const KeyInfo* key_in(std::string_view message, const TableInfo& table) {
+  const std::string begin = "table " + table.name + ", key ";
+  if (!message.starts_with(begin)) return nullptr;
+  message.remove_prefix(begin.size());
+  const KeyInfo* found = nullptr;
+  for (const KeyInfo& key : table.keys) {
+    if (key.name.empty() || !message.starts_with(key.name)) continue;
+    if (found == nullptr || key.name.size() > found->name.size()) found = &key;
+  }
+  return found;
+}
+
+}  // namespace
+
+void load_errors() {
+  const nb::module_ module = nb::module_::import_("flugs._errors");
+  const nb::object by_code = module.attr("BY_CODE");
+  for (std::size_t code = 1; code < kCodes; ++code) {
+    const std::string_view name = to_string(static_cast<StatusCode>(code));
+    classes[code] = nb::object(by_code[nb::str(name.data(), name.size())]).release().ptr();
+  }
+  closed_class = nb::object(module.attr("Closed")).release().ptr();
+  error_class = nb::object(module.attr("Error")).release().ptr();
+}
+
+nb::object make_error(const Status& status, const Where& where) {
+  const std::string text = status.to_string();
+  nb::object error = nb::borrow(classes[static_cast<std::size_t>(status.code())])(text.c_str());
+  if (where.table == nullptr) return error;
+  error.attr("table") = where.table->name.c_str();
+  const KeyInfo* const named = key_in(status.message(), *where.table);
+  if (named != nullptr)
+    error.attr("key") = named->name.c_str();
+  else if (where.key != nullptr)
+    error.attr("key") = where.key;
+  if (where.values.is_valid()) error.attr("values") = where.values;
+  return error;
+}
+
+void raise(const Status& status, const Where& where) {
+  const nb::object error = make_error(status, where);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  throw nb::python_error();
+}
+
+void raise_closed(const char* message) {
+  PyErr_SetString(closed_class, message);
+  throw nb::python_error();
+}
+
+StatusCode code_of(const nb::python_error& error) {
+  if (!error.matches(error_class)) return StatusCode::kOk;
+  for (std::size_t code = 1; code < kCodes; ++code)
+    if (error.matches(classes[code])) return static_cast<StatusCode>(code);
+  return StatusCode::kOk;
+}
+
+}  // namespace flugs::python

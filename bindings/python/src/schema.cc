@@ -1,0 +1,138 @@
+// Schemas: flugs.Column, flugs.Key and flugs.ForeignKey of flugs/_schema.py, in both directions.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/src/classes.h"
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/values.h"
+#include "flugs/condition.h"
+
+namespace flugs::python {
+
+namespace {
+
+constexpr Type kTypes[] = {Type::kBool,      Type::kInt32,   Type::kInt64,
+                           Type::kDouble,    Type::kDecimal, Type::kDate,
+                           Type::kTimestamp, Type::kString,  Type::kBytes};
+
+Type type_of(std::string_view name) {
+  for (const Type type : kTypes)
+    if (to_string(type) == name) return type;
+  throw nb::value_error("no such type of a column");
+}
+
+/// A str, or an iterable of them.
+std::vector<std::string> names_of(nb::handle names) {
+  std::vector<std::string> result;
+  if (nb::isinstance<nb::str>(names)) {
+    result.emplace_back(text_of(names));
+    return result;
+  }
+  for (const nb::handle name : names) result.emplace_back(text_of(name));
+  return result;
+}
+
+ReferenceAction action_of(nb::handle action) {
+  const std::string_view name = text_of(action);
+  if (name == "restrict") return ReferenceAction::kRestrict;
+  if (name == "cascade") return ReferenceAction::kCascade;
+  if (name == "set_null") return ReferenceAction::kSetNull;
+  throw nb::value_error("an action is 'restrict', 'cascade' or 'set_null'");
+}
+
+nb::object option(nb::handle options, const char* name) {
+  return nb::borrow<nb::dict>(options).get(name, nb::none());
+}
+
+void add_keys(TableSchema& schema, nb::handle keys, bool unique) {
+  if (keys.is_none()) return;
+  for (const auto& [name, key] : nb::cast<nb::dict>(keys))
+    schema.keys.push_back(make_key(text_of(name), key, unique));
+}
+
+void add_foreign_keys(TableSchema& schema, nb::handle foreign_keys) {
+  if (foreign_keys.is_none()) return;
+  for (const auto& [name, foreign] : nb::cast<nb::dict>(foreign_keys)) {
+    ForeignKeySchema made;
+    made.name = text_of(name);
+    made.columns = names_of(foreign.attr("columns"));
+    made.table = text_of(foreign.attr("table"));
+    made.key = text_of(foreign.attr("key"));
+    made.on_delete = action_of(foreign.attr("on_delete"));
+    made.on_update = action_of(foreign.attr("on_update"));
+    schema.foreign_keys.push_back(std::move(made));
+  }
+}
+
+}  // namespace
+
+ColumnSchema make_column(std::string_view name, nb::handle column) {
+  if (!nb::hasattr(column, "type") || !nb::hasattr(column, "is_auto_increment")) {
+    PyErr_SetString(PyExc_TypeError, "the type of a column is flugs.int64, flugs.string, ...");
+    throw nb::python_error();
+  }
+  ColumnSchema made;
+  made.name = name;
+  made.type = type_of(text_of(column.attr("type")));
+  made.scale = nb::cast<std::uint8_t>(column.attr("scale"));
+  made.nullable = nb::cast<bool>(column.attr("nullable"));
+  made.auto_increment = nb::cast<bool>(column.attr("is_auto_increment"));
+  if (nb::cast<bool>(column.attr("has_default"))) {
+    const nb::object value = column.attr("default_value");
+    made.default_value = Constant(to_value(value));
+  }
+  return made;
+}
+
+KeySchema make_key(std::string_view name, nb::handle key, bool unique) {
+  KeySchema made;
+  made.name = name;
+  made.unique = unique;
+  made.ordered = !unique;
+  if (nb::hasattr(key, "ordered")) {
+    made.columns = names_of(key.attr("columns"));
+    made.ordered |= nb::cast<bool>(key.attr("ordered"));
+  } else {
+    made.columns = names_of(key);
+  }
+  return made;
+}
+
+TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options) {
+  TableSchema schema{std::string(name)};
+  std::vector<KeySchema> of_columns;
+  for (const auto& [column_name, column] : nb::cast<nb::dict>(columns)) {
+    schema.columns.push_back(make_column(text_of(column_name), column));
+    if (nb::cast<bool>(column.attr("is_unique")))
+      of_columns.push_back(make_key(text_of(column_name), column_name, true));
+  }
+  if (const nb::object primary = option(options, "primary_key"); !primary.is_none()) {
+    const KeySchema key = make_key("primary", primary, true);
+    schema.primary_key(key.columns, {.ordered = key.ordered});
+  }
+  for (KeySchema& key : of_columns) schema.keys.push_back(std::move(key));
+  add_keys(schema, option(options, "unique"), true);
+  add_keys(schema, option(options, "keys"), false);
+  if (const nb::object checks = option(options, "checks"); !checks.is_none())
+    for (const auto& [check_name, condition] : nb::cast<nb::dict>(checks))
+      schema.check(std::string(text_of(check_name)), to_expr(condition));
+  add_foreign_keys(schema, option(options, "foreign_keys"));
+  return schema;
+}
+
+nb::object describe(const ColumnSchema& column) {
+  const std::string type(to_string(column.type));
+  const nb::object make = nb::module_::import_("flugs._schema").attr("Column");
+  nb::dict fields;
+  fields["scale"] = column.scale;
+  fields["nullable"] = column.nullable;
+  fields["is_auto_increment"] = column.auto_increment;
+  if (column.default_value.has_value()) {
+    fields["has_default"] = true;
+    fields["default_value"] = from_value(column.default_value->value(), column.scale);
+  }
+  return make(type.c_str(), **fields);
+}
+
+}  // namespace flugs::python

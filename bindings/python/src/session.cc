@@ -1,0 +1,160 @@
+#include "bindings/python/src/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/work.h"
+
+namespace flugs::python {
+
+namespace {
+
+std::mutex sessions_mutex;
+std::vector<Session*>& sessions() {
+  static auto* const all = new std::vector<Session*>;
+  return *all;
+}
+
+/// Waits until `try_lock` gives true.
+template <typename TryLock>
+void wait_for(TryLock&& try_lock) {
+  while (!try_lock()) {
+    const Detached detached;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+}  // namespace
+
+Session::Session(Database&& database)
+    : database_(std::move(database)),
+      forks_(forks()),
+      has_journal_(database_.statistics().flush == "journal") {
+  const std::lock_guard lock(sessions_mutex);
+  sessions().push_back(this);
+}
+
+Session::~Session() {
+  // The last owner may be a thread of a library that reads Arrow.
+  if (Py_IsInitialized() != 0) {
+    const nb::gil_scoped_acquire attached;
+    tables_.reset();
+    infos_.clear();
+  } else {
+    tables_.release();
+    for (std::unique_ptr<TableInfo>& info : infos_) static_cast<void>(info.release());
+  }
+  if (!is_of_this_process()) return;  // a lock may have been held by a thread that is not here
+  {
+    const std::lock_guard lock(sessions_mutex);
+    std::erase(sessions(), this);
+  }
+  if (is_closed_) return;
+  const Detached detached;
+  closing_.request_stop();
+  database_ = Database();
+}
+
+Session::Use::Use(Session& session) : session_(session) {
+  session.check_open();
+  if (!session.users_.try_lock_shared()) wait_for([&] { return session.users_.try_lock_shared(); });
+  if (session.is_closed_.load(std::memory_order_acquire)) {
+    session.users_.unlock_shared();
+    session.check_open();
+  }
+}
+
+bool Session::is_open() const noexcept {
+  return is_of_this_process() && !is_closed_.load(std::memory_order_acquire);
+}
+
+void Session::check_open() const {
+  if (!is_of_this_process())
+    raise_closed("the database was opened in another process, before a fork: open it in this one");
+  if (is_closed_.load(std::memory_order_acquire)) raise_closed("the database is closed");
+}
+
+const TableInfo& Session::table(nb::handle name) {
+  const nb::object kept = PyUnicode_Check(name.ptr()) ? nb::object() : name.attr("name");
+  const nb::handle text = kept.is_valid() ? nb::handle(kept) : name;
+  const nb::ft_lock_guard lock(tables_mutex_);
+  if (PyObject* const address = PyDict_GetItemWithError(tables_.ptr(), text.ptr()))
+    return *static_cast<const TableInfo*>(PyLong_AsVoidPtr(address));
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  Result<std::unique_ptr<TableInfo>> found = TableInfo::find(database_, text_of(text));
+  check(found.status());
+  const TableInfo& info = *infos_.emplace_back(*std::move(found));
+  const nb::object address = nb::steal(PyLong_FromVoidPtr(infos_.back().get()));
+  if (!address.is_valid() || PyDict_SetItem(tables_.ptr(), text.ptr(), address.ptr()) != 0)
+    throw nb::python_error();
+  return info;
+}
+
+void Session::forget_tables() {
+  const nb::ft_lock_guard lock(tables_mutex_);
+  tables_.clear();
+}
+
+void Session::add(Work& work) {
+  const std::lock_guard lock(works_mutex_);
+  works_.push_back(&work);
+}
+
+void Session::remove(Work& work) noexcept {
+  const std::lock_guard lock(works_mutex_);
+  const auto place = std::find(works_.rbegin(), works_.rend(), &work);
+  if (place == works_.rend()) return;
+  *place = works_.back();
+  works_.pop_back();
+}
+
+void Session::end_works() {
+  std::vector<std::shared_ptr<Work>> open;
+  {
+    const std::lock_guard lock(works_mutex_);
+    for (Work* work : works_)
+      if (std::shared_ptr<Work> shared = work->weak_from_this().lock()) open.push_back(shared);
+  }
+  // Each call of theirs ends soon.
+  for (const std::shared_ptr<Work>& work : open) static_cast<void>(database_.cancel(work->id()));
+  for (const std::shared_ptr<Work>& work : open) {
+    work->gate().enter_surely();
+    work->end(Work::State::kClosed);
+    work->gate().leave();
+  }
+}
+
+void Session::close() {
+  if (!is_open()) return;
+  if (InCall::is_any())
+    raise(Status(StatusCode::kBusy, "a call of flugs is running in this thread: close it later"));
+  if (is_closed_.exchange(true)) return;
+  closing_.request_stop();
+  const Detached detached;
+  users_.lock();  // no call of the database is running any more, and none begins
+  end_works();
+  Status closed = database_.close();
+  // The owner of a Work may be just about to destroy it.
+  while (closed.code() == StatusCode::kBusy) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    closed = database_.close();
+  }
+  users_.unlock();
+}
+
+void Session::close_all() {
+  std::vector<std::shared_ptr<Session>> open;
+  {
+    const std::lock_guard lock(sessions_mutex);
+    for (Session* session : sessions())
+      if (session->is_of_this_process())
+        if (std::shared_ptr<Session> shared = session->weak_from_this().lock())
+          open.push_back(shared);
+  }
+  for (const std::shared_ptr<Session>& session : open) session->close();
+}
+
+}  // namespace flugs::python

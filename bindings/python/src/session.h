@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "bindings/python/src/interpreter.h"
+#include "bindings/python/src/tables.h"
+#include "flugs/database.h"
+
+namespace flugs::python {
+
+class Work;
+
+/// Counts the calls of the library in which this thread is. There is more than one when Python runs
+/// something within a call: the handler of a signal, or the end of an object.
+class InCall {
+ public:
+  InCall() noexcept { ++count_; }
+  ~InCall() { --count_; }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  static bool is_any() noexcept { return count_ != 0; }
+
+ private:
+  static inline thread_local unsigned count_ = 0;
+};
+
+/// An open database, as long as any object of Python refers to it. Closing it ends what is open,
+/// and every later use of it, or of an object that came from it, throws flugs.Closed. So does every
+/// use in a process that was forked from the one that opened it.
+///
+/// Locks, in the order in which they are taken: `users_`, a Work's gate, `works_mutex_` and
+/// `tables_mutex_`. A thread that waits for one of the first two has let go of the interpreter.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  explicit Session(Database&& database);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Guard of a call that uses the database itself: meanwhile it is not closed. Throws Closed.
+  class Use {
+   public:
+    explicit Use(Session& session);
+    ~Use() { session_.users_.unlock_shared(); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Session& session_;
+    InCall in_call_;
+  };
+
+  /// For the holder of a Use, or of an open transaction.
+  Database& database() noexcept { return database_; }
+  /// A table by its name, or by a Table. It lives as long as the session. Throws NotFound.
+  const TableInfo& table(nb::handle name);
+  /// After a change of a schema.
+  void forget_tables();
+
+  /// Throws Closed.
+  void check_open() const;
+  bool is_open() const noexcept;
+  bool is_of_this_process() const noexcept { return forks() == forks_; }
+  /// Whether a commit waits for a disk.
+  bool has_journal() const noexcept { return has_journal_; }
+  /// Asked to stop when the database is being closed.
+  std::stop_token closing() const noexcept { return closing_.get_token(); }
+
+  /// Ends all that is open, and closes the database. Does nothing if it is closed. Throws Busy when
+  /// Python calls it within a call of the library.
+  void close();
+  static void close_all();
+
+  void add(Work& work);
+  void remove(Work& work) noexcept;
+
+ private:
+  void end_works();
+
+  Database database_;
+  const unsigned forks_;
+  bool has_journal_ = false;
+  std::shared_mutex users_;
+  std::stop_source closing_;
+  std::atomic<bool> is_closed_{false};
+
+  std::mutex works_mutex_;
+  std::vector<Work*> works_;
+
+  nb::ft_mutex tables_mutex_;
+  nb::dict tables_;                                // name -> address of a TableInfo
+  std::vector<std::unique_ptr<TableInfo>> infos_;  // also those that were forgotten
+};
+
+}  // namespace flugs::python

@@ -1,0 +1,193 @@
+#include "bindings/python/src/tables.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "bindings/python/src/errors.h"
+
+namespace flugs::python {
+
+namespace {
+
+// While one thread at a time runs, a call that does not let go of the interpreter needs no
+// references of its own.
+#ifdef Py_GIL_DISABLED
+constexpr bool kThreadsRun = true;
+#else
+constexpr bool kThreadsRun = false;
+#endif
+
+Kept* kept_if_needed(Kept& kept) noexcept { return kThreadsRun ? &kept : nullptr; }
+
+constexpr std::size_t kColumnsOnStack = 32;
+
+[[noreturn]] void raise_type(const std::string& message) {
+  PyErr_SetString(PyExc_TypeError, message.c_str());
+  throw nb::python_error();
+}
+
+void find_columns(TableInfo& info) {
+  for (std::size_t i = 0; i < info.schema.columns.size(); ++i) {
+    const ColumnSchema& column = info.schema.columns[i];
+    ColumnInfo& found = info.columns.emplace_back();
+    found.id = ColumnId(static_cast<std::uint16_t>(i));
+    found.scale = column.scale;
+    info.has_numbers |= column.auto_increment;
+    info.has_dropped |= column.dropped;
+    if (column.dropped) continue;
+    found.name = nb::steal(PyUnicode_InternFromString(column.name.c_str()));
+    if (!found.name.is_valid()) throw nb::python_error();
+    info.positions[found.name] = i;
+    info.empty_row[found.name] = nb::none();
+  }
+}
+
+Status find_keys(TableInfo& info, const Database& database) {
+  for (std::size_t i = 0; i < info.schema.keys.size(); ++i) {
+    const KeySchema& key = info.schema.keys[i];
+    KeyInfo& found = info.keys.emplace_back();
+    if (key.dropped) continue;
+    found.name = key.name;
+    found.id = KeyId{info.id, static_cast<std::uint16_t>(i)};
+    found.is_ordered = key.ordered;
+    if (!key.unique) continue;
+    Result<Prepared> prepared = database.prepare(found.id);
+    if (!prepared.ok()) return prepared.status();
+    found.prepared = *std::move(prepared);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TableInfo>> TableInfo::find(const Database& database,
+                                                   std::string_view name) {
+  Result<Table> table = database.table(name);
+  if (!table.ok()) return table.status();
+  auto info = std::make_unique<TableInfo>();
+  info->id = table->id();
+  info->name = name;
+  info->schema = table->schema();
+  find_columns(*info);
+  if (Status s = find_keys(*info, database); !s.ok()) return s;
+  return info;
+}
+
+const KeyInfo& TableInfo::key(nb::handle wanted) const {
+  const std::string_view name_of_key = wanted.is_none() ? "primary" : text_of(wanted);
+  for (const KeyInfo& key : keys)
+    if (!name_of_key.empty() && key.name == name_of_key) return key;
+  std::string message = "table " + name + ": no key " + std::string(name_of_key);
+  raise(Status(StatusCode::kNotFound, std::move(message)), {.table = this});
+}
+
+const KeyInfo& TableInfo::unique_key(nb::handle wanted) const {
+  const KeyInfo& found = wanted.is_none() && schema.has_primary_key ? keys.front() : key(wanted);
+  if (found.prepared.has_value()) return found;
+  raise(Status(StatusCode::kInvalidArgument,
+               "table " + name + ", key " + found.name + ": not unique, use rows"),
+        {.table = this});
+}
+
+const ColumnInfo& TableInfo::column(nb::handle wanted) const {
+  PyObject* const position = PyDict_GetItemWithError(positions.ptr(), wanted.ptr());
+  if (position != nullptr) return columns[PyLong_AsSize_t(position)];
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (!nb::isinstance<nb::str>(wanted)) raise_type("names of columns are str");
+  std::string message = "table " + name + ": no column " + std::string(text_of(wanted));
+  raise(Status(StatusCode::kNotFound, std::move(message)), {.table = this});
+}
+
+nb::object to_dict(const TableInfo& table, const Row& row) {
+  std::array<Value, kColumnsOnStack> on_stack;
+  std::vector<Value> more;
+  std::span<Value> values(on_stack.data(), std::min(table.columns.size(), on_stack.size()));
+  if (table.columns.size() > on_stack.size()) {
+    more.resize(table.columns.size());
+    values = more;
+  }
+  row.get_all(values);
+  nb::object dict = nb::steal(PyDict_Copy(table.empty_row.ptr()));
+  if (!dict.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ColumnInfo& column = table.columns[i];
+    if (!column.name.is_valid() || values[i].is_null()) continue;
+    const nb::object value = from_value(values[i], column.scale);
+    if (PyDict_SetItem(dict.ptr(), column.name.ptr(), value.ptr()) != 0) throw nb::python_error();
+  }
+  return dict;
+}
+
+void append_row(const TableInfo& table, nb::handle row, std::vector<Value>& values, Kept* kept) {
+  const bool is_tuple = PyTuple_Check(row.ptr());
+  if (!is_tuple && !PyList_Check(row.ptr())) raise_type("a row is a dict, a tuple or a list");
+  const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(row.ptr()));
+  const std::size_t wanted = nb::len(table.positions);
+  if (size != wanted) {
+    std::string message = "table " + table.name + ": a row of " + std::to_string(size) +
+                          " values, expected " + std::to_string(wanted);
+    raise(Status(StatusCode::kInvalidArgument, std::move(message)), {.table = &table});
+  }
+  std::size_t next = 0;
+  for (const ColumnInfo& column : table.columns) {
+    if (!column.name.is_valid()) {
+      values.push_back(Value::null());
+      continue;
+    }
+    if (is_tuple) {
+      values.push_back(to_value(PyTuple_GET_ITEM(row.ptr(), next++), kept));
+      continue;
+    }
+    const nb::object value = nb::steal(PySequence_GetItem(row.ptr(), next++));
+    if (!value.is_valid()) throw nb::python_error();
+    values.push_back(to_value(value, kept));
+  }
+}
+
+RowValues::RowValues(const TableInfo& table, nb::handle row) {
+  if (!PyDict_Check(row.ptr())) {
+    if (nb::hasattr(row, "keys")) {
+      const nb::dict copy = nb::cast<nb::dict>(nb::handle(&PyDict_Type)(row));
+      *this = RowValues(table, copy);
+      return;
+    }
+    is_whole_ = true;
+    whole_.reserve(table.columns.size());
+    // A list may change while a value is converted.
+    append_row(table, row, whole_, PyTuple_Check(row.ptr()) ? kept_if_needed(kept_) : &kept_);
+    return;
+  }
+  given_.reserve(nb::len(nb::borrow<nb::dict>(row)));
+  PyObject* name = nullptr;
+  PyObject* value = nullptr;
+  for (Py_ssize_t place = 0; PyDict_Next(row.ptr(), &place, &name, &value) != 0;) {
+    const nb::object held = nb::borrow(value);
+    given_.push_back({table.column(name).id, to_value(held, kept_if_needed(kept_))});
+  }
+}
+
+std::span<const Value> RowValues::complete(const TableInfo& table) {
+  if (is_whole_) return whole_;
+  whole_.clear();
+  for (const ColumnSchema& column : table.schema.columns)
+    whole_.push_back(column.default_value.has_value() && !column.dropped
+                         ? column.default_value->value()
+                         : Value::null());
+  for (const ColumnValue& given : given_) whole_[given.column.value()] = given.value;
+  return whole_;
+}
+
+KeyValues::KeyValues(nb::handle values) {
+  if (!PyTuple_Check(values.ptr())) {
+    values_[0] = to_value(values, kept_if_needed(kept_));
+    size_ = 1;
+    return;
+  }
+  const auto size = static_cast<std::size_t>(PyTuple_GET_SIZE(values.ptr()));
+  if (size > kMost) raise_type("a key has at most 16 values");
+  for (; size_ < size; ++size_)
+    values_[size_] = to_value(PyTuple_GET_ITEM(values.ptr(), size_), kept_if_needed(kept_));
+}
+
+}  // namespace flugs::python

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/python/src/interpreter.h"
+#include "bindings/python/src/values.h"
+#include "flugs/database.h"
+
+namespace flugs::python {
+
+struct ColumnInfo {
+  nb::object name;  ///< invalid: the column was dropped
+  ColumnId id;
+  std::uint8_t scale = 0;
+};
+
+struct KeyInfo {
+  std::string name;  ///< empty: the key was dropped
+  KeyId id;
+  bool is_ordered = false;
+  std::optional<Prepared> prepared;  ///< of a unique key
+};
+
+/// All that calls need to know of a table, found once.
+///
+/// Thread-safety: immutable.
+struct TableInfo {
+  TableId id;
+  std::string name;
+  TableSchema schema;
+  std::vector<ColumnInfo> columns;  ///< dropped ones included
+  std::vector<KeyInfo> keys;
+  nb::dict positions;  ///< column's name -> position
+  nb::dict empty_row;  ///< column's name -> None, to be copied
+  bool has_numbers = false;
+  bool has_dropped = false;
+
+  /// Fails with: kNotFound.
+  static Result<std::unique_ptr<TableInfo>> find(const Database& database, std::string_view name);
+
+  /// None is the primary key. Throws NotFound.
+  const KeyInfo& key(nb::handle name) const;
+  /// The same, of a unique key.
+  const KeyInfo& unique_key(nb::handle name) const;
+  /// Throws NotFound.
+  const ColumnInfo& column(nb::handle name) const;
+};
+
+/// A row as a dict.
+nb::object to_dict(const TableInfo& table, const Row& row);
+
+/// Values for a call. An object stays what it is while the call runs, unless threads run at the
+/// same time: then the texts are kept.
+class RowValues {
+ public:
+  /// A tuple or list in the order of the columns, or any mapping from names to values.
+  RowValues(const TableInfo& table, nb::handle row);
+  bool is_whole() const noexcept { return is_whole_; }
+  std::span<const Value> whole() const noexcept { return whole_; }
+  std::span<const ColumnValue> given() const noexcept { return given_; }
+  /// A value for each column; those that are not given have their defaults.
+  std::span<const Value> complete(const TableInfo& table);
+
+ private:
+  bool is_whole_ = false;
+  std::vector<Value> whole_;
+  std::vector<ColumnValue> given_;
+  Kept kept_;
+};
+
+/// Appends the values of a tuple or list, one per column of the table.
+void append_row(const TableInfo& table, nb::handle row, std::vector<Value>& values, Kept* kept);
+
+/// The values of a key: a tuple has one for each column, anything else is the only one.
+class KeyValues {
+ public:
+  static constexpr std::size_t kMost = 16;
+  explicit KeyValues(nb::handle values);
+  operator std::span<const Value>() const noexcept {  // NOLINT(google-explicit-constructor)
+    return {values_.data(), size_};
+  }
+
+ private:
+  std::array<Value, kMost> values_;
+  std::size_t size_ = 0;
+  Kept kept_;
+};
+
+}  // namespace flugs::python

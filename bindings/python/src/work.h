@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/src/gate.h"
+#include "bindings/python/src/session.h"
+
+namespace flugs::python {
+
+/// What ends with a transaction: a walk, a stream.
+class Child {
+ public:
+  Child() = default;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  /// The transaction has ended, or is about to.
+  virtual void end() noexcept = 0;
+
+ protected:
+  ~Child() = default;
+};
+
+/// A transaction, used by one thread at a time.
+class Work : public std::enable_shared_from_this<Work> {
+ public:
+  enum class State { kOpen, kCommitted, kAborted, kClosed };
+
+  /// Begins a transaction. Throws Closed, TooManyTransactions.
+  static std::shared_ptr<Work> begin(std::shared_ptr<Session> session, AccessMode mode,
+                                     Isolation isolation = Isolation::kSnapshot);
+  Work(std::shared_ptr<Session> session, Transaction&& transaction);
+  ~Work();
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  /// Guard of a call: other threads that use the transaction wait. Throws if it has ended.
+  class Turn {
+   public:
+    explicit Turn(Work& work);
+    ~Turn() { work_.gate_.leave(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Work& work_;
+    InCall in_call_;
+  };
+
+  /// Guard of a part of a call in which the transaction is in use, but Python may run a handler of
+  /// a signal: what that does with the transaction is refused.
+  class Busy {
+   public:
+    explicit Busy(Work& work) noexcept : work_(work) { work_.is_busy_ = true; }
+    ~Busy() { work_.is_busy_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    Work& work_;
+  };
+
+  Session& session() const noexcept { return *session_; }
+  const std::shared_ptr<Session>& shared_session() const noexcept { return session_; }
+  State state() const noexcept { return state_; }
+  Gate& gate() noexcept { return gate_; }
+  TransactionId id() const noexcept { return id_; }
+
+  // The rest: with a Turn, or within the gate.
+
+  Transaction& transaction() noexcept { return transaction_; }
+  /// Counts written rows: a commit of many lets other threads run meanwhile.
+  void wrote(std::uint64_t rows = 1) noexcept { rows_written_ += rows; }
+  void commit(const CommitOptions& options = {});
+  /// Aborts it, unless it has ended.
+  void end(State why) noexcept;
+  void add(Child& child) { children_.push_back(&child); }
+  void remove(Child& child) noexcept { std::erase(children_, &child); }
+  /// Throws what a call gets that comes too late.
+  [[noreturn]] void raise_ended() const;
+
+ private:
+  void end_children() noexcept;
+
+  const std::shared_ptr<Session> session_;
+  Gate gate_;
+  Transaction transaction_;
+  const TransactionId id_;
+  State state_ = State::kOpen;
+  bool is_busy_ = false;
+  std::uint64_t rows_written_ = 0;
+  std::vector<Child*> children_;
+};
+
+/// Commits, without the interpreter if that takes long.
+Status commit(Transaction& transaction, std::uint64_t rows_written, const Session& session,
+              const CommitOptions& options = {});
+
+}  // namespace flugs::python

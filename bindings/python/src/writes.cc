@@ -1,0 +1,188 @@
+// What a transaction reads and writes by keys, and what a table does in a transaction of its own.
+#include "bindings/python/src/writes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bindings/python/src/errors.h"
+#include "flugs/expression.h"
+
+namespace flugs::python {
+
+namespace {
+
+// insert_rows takes so many rows at a time: they fit the cache, and signals are looked for between.
+constexpr std::size_t kRowsAtOnce = 1024;
+
+std::vector<ColumnValue> changes_of(const TableInfo& table, nb::handle changes, Kept& kept) {
+  std::vector<ColumnValue> result;
+  if (!PyDict_Check(changes.ptr())) {
+    PyErr_SetString(PyExc_TypeError, "changes are a dict of columns and their new values");
+    throw nb::python_error();
+  }
+  for (const auto& [name, value] : nb::borrow<nb::dict>(changes))
+    result.push_back({table.column(name).id, to_value(value, &kept)});
+  return result;
+}
+
+std::vector<query::Assignment> assignments_of(nb::handle changes) {
+  std::vector<query::Assignment> result;
+  for (const auto& [name, value] : nb::cast<nb::dict>(changes))
+    result.push_back({std::string(text_of(name)), to_expr(value)});
+  return result;
+}
+
+}  // namespace
+
+nb::object find(const Transaction& transaction, const TableInfo& table, nb::handle values,
+                nb::handle key_name, bool must_exist) {
+  const KeyInfo& key = table.unique_key(key_name);
+  const KeyValues wanted(values);
+  const Result<Row> row = key.prepared->get(transaction, wanted);
+  if (row.ok()) return to_dict(table, *row);
+  if (!must_exist && row.code() == StatusCode::kNotFound) return nb::none();
+  raise(row.status(), {&table, key.name.c_str(), values});
+}
+
+nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle row) {
+  const RowValues values(table, row);
+  const Result<Inserted> inserted = values.is_whole()
+                                        ? transaction.insert(table.id, values.whole())
+                                        : transaction.insert(table.id, values.given());
+  if (!inserted.ok()) raise(inserted.status(), {.table = &table});
+  if (!table.has_numbers) return nb::none();
+  return nb::int_(inserted->number);
+}
+
+std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows) {
+  const nb::object iterator = nb::steal(PyObject_GetIter(rows.ptr()));
+  if (!iterator.is_valid()) throw nb::python_error();
+  const Savepoint before = take(transaction.savepoint());
+  std::uint64_t count = 0;
+  std::vector<Value> values;
+  Kept kept;
+  const auto store = [&] {
+    const Detached detached;
+    return transaction.insert_rows(table.id, values);
+  };
+  try {
+    for (bool is_last = false; !is_last;) {
+      values.clear();
+      kept.clear();
+      std::size_t in_batch = 0;
+      for (; in_batch < kRowsAtOnce; ++in_batch) {
+        const nb::object row = nb::steal(PyIter_Next(iterator.ptr()));
+        is_last = !row.is_valid();
+        if (is_last) break;
+        if (PyDict_Check(row.ptr())) {
+          RowValues of_row(table, row);
+          const std::span<const Value> whole = of_row.complete(table);
+          values.insert(values.end(), whole.begin(), whole.end());
+          kept.push_back(row);
+          for (const auto& [name, value] : nb::borrow<nb::dict>(row))
+            kept.push_back(nb::borrow(value));
+        } else {
+          append_row(table, row, values, &kept);
+        }
+      }
+      if (PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (in_batch == 0) break;
+      check(store(), {.table = &table});
+      count += in_batch;
+    }
+  } catch (...) {
+    check(transaction.rollback_to(before));
+    check(transaction.release(before));
+    throw;
+  }
+  check(transaction.release(before));
+  return count;
+}
+
+void update(Transaction& transaction, const TableInfo& table, nb::handle values, nb::handle changes,
+            nb::handle key_name) {
+  const KeyInfo& key = table.unique_key(key_name);
+  const KeyValues wanted(values);
+  Kept kept;
+  const std::vector<ColumnValue> changed = changes_of(table, changes, kept);
+  const Result<RowId> updated = transaction.update(key.id, wanted, changed);
+  if (!updated.ok()) raise(updated.status(), {&table, key.name.c_str(), values});
+}
+
+void remove(Transaction& transaction, const TableInfo& table, nb::handle values,
+            nb::handle key_name) {
+  const KeyInfo& key = table.unique_key(key_name);
+  const KeyValues wanted(values);
+  check(key.prepared->remove(transaction, wanted), {&table, key.name.c_str(), values});
+}
+
+bool upsert(Transaction& transaction, const TableInfo& table, nb::handle row, nb::handle changes,
+            nb::handle key_name) {
+  const KeyInfo& key = table.unique_key(key_name);
+  RowValues values(table, row);
+  Kept kept;
+  std::vector<ColumnValue> changed;
+  if (!changes.is_none())
+    changed = changes_of(table, changes, kept);
+  else if (!values.is_whole())  // columns that are not given stay as they are
+    std::copy_if(values.given().begin(), values.given().end(), std::back_inserter(changed),
+                 [&](const ColumnValue& given) {
+                   const std::vector<std::string>& of_key = table.schema.keys[key.id.index].columns;
+                   const std::string& name = table.schema.columns[given.column.value()].name;
+                   return std::find(of_key.begin(), of_key.end(), name) == of_key.end();
+                 });
+  if (changed.empty() && !values.is_whole()) {
+    const Result<Upserted> done = transaction.insert_if_absent(key.id, values.complete(table));
+    if (!done.ok()) raise(done.status(), {&table, key.name.c_str()});
+    return done->inserted;
+  }
+  const Result<Upserted> done = transaction.upsert(key.id, values.complete(table), changed);
+  if (!done.ok()) raise(done.status(), {&table, key.name.c_str()});
+  return done->inserted;
+}
+
+nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle values,
+                nb::handle key_name, double wait) {
+  const KeyInfo& key = table.unique_key(key_name);
+  const KeyValues wanted(values);
+  const std::chrono::milliseconds limit(static_cast<std::int64_t>(std::ceil(wait * 1000)));
+  const auto lock_row = [&] {
+    const Detached detached;
+    return transaction.lock(key.id, wanted, {limit});
+  };
+  const Result<Row> row = lock_row();
+  if (!row.ok()) raise(row.status(), {&table, key.name.c_str(), values});
+  return to_dict(table, *row);
+}
+
+nb::object add(Transaction& transaction, const TableInfo& table, nb::handle values,
+               nb::handle column, nb::handle amount, nb::handle key_name) {
+  const KeyInfo& key = table.unique_key(key_name);
+  const KeyValues wanted(values);
+  const ColumnInfo& target = table.column(column);
+  const Result<Value> sum = transaction.add(key.id, wanted, target.id, to_value(amount));
+  if (!sum.ok()) raise(sum.status(), {&table, key.name.c_str(), values});
+  return from_value(*sum, target.scale);
+}
+
+std::uint64_t update_where(Transaction& transaction, const TableInfo& table, nb::handle where,
+                           nb::handle changes) {
+  const query::Expr condition = to_expr(where);
+  const std::vector<query::Assignment> assignments = assignments_of(changes);
+  const auto change = [&] {
+    const Detached detached;
+    return transaction.update_where(table.id, condition, assignments);
+  };
+  return take(change(), {.table = &table});
+}
+
+std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where) {
+  const query::Expr condition = to_expr(where);
+  const auto change = [&] {
+    const Detached detached;
+    return transaction.remove_where(table.id, condition);
+  };
+  return take(change(), {.table = &table});
+}
+
+}  // namespace flugs::python

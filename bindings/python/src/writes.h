@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "bindings/python/src/classes.h"
+
+namespace flugs::python {
+
+// Calls of a transaction with values of Python; docs/python.md says what each takes. Each throws
+// the exception of the call's status. The holder of a Turn, or of the only transaction, calls them.
+
+/// The row as a dict. None if there is none and it need not exist.
+nb::object find(const Transaction& transaction, const TableInfo& table, nb::handle values,
+                nb::handle key_name, bool must_exist);
+/// The number that the row got, or None.
+nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle row);
+/// All rows or none. Returns their number.
+std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows);
+void update(Transaction& transaction, const TableInfo& table, nb::handle values, nb::handle changes,
+            nb::handle key_name);
+void remove(Transaction& transaction, const TableInfo& table, nb::handle values,
+            nb::handle key_name);
+/// Whether it inserted the row.
+bool upsert(Transaction& transaction, const TableInfo& table, nb::handle row, nb::handle changes,
+            nb::handle key_name);
+/// `wait` in seconds.
+nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle values,
+                nb::handle key_name, double wait);
+nb::object add(Transaction& transaction, const TableInfo& table, nb::handle values,
+               nb::handle column, nb::handle amount, nb::handle key_name);
+std::uint64_t update_where(Transaction& transaction, const TableInfo& table, nb::handle where,
+                           nb::handle changes);
+std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where);
+
+}  // namespace flugs::python

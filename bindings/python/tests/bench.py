@@ -1,0 +1,154 @@
+"""Figures of the Python module, in processor time: the median of several runs.
+
+bench.py [--rows N] [--pool PATH]
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+
+import flugs
+from flugs import col
+
+RUNS = 5
+
+
+def processor_ns(work, calls):
+    """Processor time of one call, the median of the runs."""
+    figures = []
+    for _ in range(RUNS):
+        begin = time.process_time_ns()
+        work(calls)
+        figures.append((time.process_time_ns() - begin) / calls)
+    return statistics.median(figures)
+
+
+def rows_of_keys(db, rows):
+    table = db.create_table(
+        "keyed", {"id": flugs.int64, "a": flugs.int64, "s": flugs.string, "f": flugs.double},
+        primary_key="id")
+    numbers = iter(range(10**12))
+
+    def fill(calls):
+        with db.begin() as t:
+            t.insert_rows("keyed", ((k, k, "a text", 0.5)
+                                    for k in (next(numbers) for _ in range(calls))))
+
+    print(f"insert_rows, tuples of 4 columns    {processor_ns(fill, rows) / 1000:8.2f} us a row")
+
+    def insert(calls):
+        for _ in range(calls):
+            with db.begin() as t:
+                t.insert("keyed", (next(numbers), 1, "a text", 0.5))
+
+    def insert_alone(calls):
+        insert_row = table.insert
+        for _ in range(calls):
+            insert_row((next(numbers), 1, "a text", 0.5))
+
+    print(f"with begin() as t: t.insert         {processor_ns(insert, 50_000) / 1000:8.2f} us")
+    alone = processor_ns(insert_alone, 50_000) / 1000
+    print(f"table.insert, which commits         {alone:8.2f} us")
+    transaction = db.begin(read_only=True)
+
+    def loop(calls):
+        for _ in range(calls):
+            pass
+
+    def find(calls):
+        get = transaction.get
+        for k in range(calls):
+            get("keyed", k)
+
+    empty = processor_ns(loop, 200_000)
+    print(f"t.get of 4 columns                  {processor_ns(find, 200_000) - empty:8.0f} ns")
+
+    def find_alone(calls):
+        get = table.get
+        for k in range(calls):
+            get(k)
+
+    alone = processor_ns(find_alone, 200_000) - empty
+    print(f"table.get                           {alone:8.0f} ns")
+    transaction.abort()
+
+
+def columns_to_arrow(db, rows):
+    import pyarrow
+    table = db.create_table("wide", {"a": flugs.int64, "b": flugs.int64, "s": flugs.string})
+    with db.begin() as t:
+        t.insert_rows("wide", ((k, k % 1000, f"text {k % 1000}") for k in range(rows)))
+    db.merge("wide")
+    numbers = table.query().select("a", "b")
+    texts = table.query().select("s")
+    for name, query in (("two int columns", numbers), ("a text column", texts)):
+        def read(_, query=query):
+            assert pyarrow.table(query).num_rows == rows
+        ms = processor_ns(read, 1) / 1e6
+        print(f"{name + ' into pyarrow':34}  {ms:8.1f} ms, {ms * 1e6 / rows:.2f} ns a row")
+
+
+def two_threads(db):
+    """How much more two threads do than one in the same time, each with its own transactions."""
+    def queries(seconds, counts, number):
+        table = db["wide"]
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with db.begin(read_only=True) as t:
+                t.query("wide").where(col("a") % 7 == 3).group_by(
+                    agg=flugs.sum("b")).run(threads=1).fetchall()
+            counts[number] += 1
+        assert table
+
+    def points(seconds, counts, number):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with db.begin() as t:
+                for k in range(100):
+                    t.get("keyed", k * 7)
+            counts[number] += 1
+
+    for name, work in (("queries", queries), ("look-ups", points)):
+        ratios = []
+        for _ in range(RUNS):
+            rates = []
+            for threads in (1, 2):
+                counts = [0] * threads
+                running = [threading.Thread(target=work, args=(0.5, counts, n))
+                           for n in range(threads)]
+                for thread in running:
+                    thread.start()
+                for thread in running:
+                    thread.join()
+                rates.append(sum(counts))
+            ratios.append(rates[1] / rates[0])
+        print(f"two threads on two transactions, {name}: {statistics.median(ratios):.2f} times one")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--rows", type=int, default=4_000_000, help="of the wide table")
+    parser.add_argument("--pool")
+    arguments = parser.parse_args()
+    folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+    path = arguments.pool or os.path.join(folder, f"flugs_python_bench_{os.getpid()}.pool")
+    free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    print(f"Python {sys.version.split()[0]}{', free-threaded' if free else ''}; "
+          f"processor time, medians of {RUNS}")
+    try:
+        with flugs.open(path, exclusive=True, max_bytes=8 << 30) as db:
+            rows_of_keys(db, min(arguments.rows, 200_000))
+            columns_to_arrow(db, arguments.rows)
+            two_threads(db)
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+
+
+if __name__ == "__main__":
+    main()

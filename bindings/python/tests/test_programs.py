@@ -1,0 +1,45 @@
+"""Whole programs: kills, the notebook, the types that checkers see."""
+
+import json
+import os
+import subprocess
+import sys
+
+import flugs
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NOTEBOOK = os.path.join(HERE, "..", "examples", "shop.ipynb")
+
+
+def test_nothing_that_was_acknowledged_is_lost_by_kills():
+    kills = int(os.environ.get("FLUGS_KILLS", "25"))
+    ended = subprocess.run([sys.executable, os.path.join(HERE, "kill_inserts.py"), "--kills",
+                            str(kills)], capture_output=True, text=True, timeout=600, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["lost_acknowledged"] == 0 and report["acknowledged"] > kills
+
+
+def test_the_notebook_runs(tmp_path):
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3",
+                            resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code"
+             for output in cell.outputs]
+    assert shown and all(output.output_type != "error" for output in shown)
+
+
+def test_the_stubs_are_those_of_the_module():
+    pytest.importorskip("nanobind")
+    ended = subprocess.run([sys.executable, os.path.join(HERE, "make_stubs.py"), "--check"],
+                           capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    package = os.path.dirname(flugs.__file__)
+    assert os.path.exists(os.path.join(package, "py.typed"))
+    with open(os.path.join(package, "_flugs.pyi"), encoding="utf-8") as file:
+        text = file.read()
+    compile(text, "_flugs.pyi", "exec")
+    assert "*args" not in text and "def get(self, table: str | Table" in text

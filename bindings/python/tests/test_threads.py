@@ -1,0 +1,204 @@
+"""Threads on one transaction and on several; Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import flugs
+import pytest
+from flugs import col
+
+
+def in_threads(count, work):
+    errors = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as error:  # pylint: disable=broad-except
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    return errors
+
+
+def test_threads_take_turns_on_one_transaction(db, sales):
+    with db.begin() as t:
+        def work(number):
+            for k in range(200):
+                t.insert("sales", {"item": f"i{number}", "count": k})
+                assert t.query("sales").where(col("item") == f"i{number}").group_by(
+                    agg=flugs.count()).fetchone() == (k + 1,)
+                t.insert_rows("sales", [(None, "many", None, number)] * 3)
+
+        assert in_threads(3, work) == []
+    assert len(sales) == 3 * 200 * 4
+
+
+def test_threads_have_their_own_transactions(db, sales):
+    def work(number):
+        for k in range(300):
+            with db.begin() as t:
+                t.insert("sales", {"item": f"i{number}", "count": k})
+            sales.get(k)
+
+    assert in_threads(4, work) == []
+    assert len(sales) == 1200
+
+
+def test_threads_share_results_and_walks(sales):
+    sales.insert_rows((None, "a", None, k) for k in range(5000))
+    result, walk = sales.query().select("count").run(), sales.rows("primary")
+    seen = []
+
+    def work(_):
+        for row in result:
+            seen.append(row[0])
+        for row in walk:
+            seen.append(row["count"])
+
+    assert in_threads(3, work) == []
+    assert sorted(seen) == sorted(list(range(5000)) * 2)
+
+
+def test_close_waits_for_calls_of_other_threads(path):
+    for _ in range(5):
+        db = flugs.open(path, max_bytes=1 << 28)
+        table = db.create_table("t", {"a": flugs.int64}, primary_key="a", if_not_exists=True)
+        begun = threading.Barrier(4)
+
+        def work(number, db=db, table=table, begun=begun):
+            begun.wait()
+            k = len(table)
+            while True:
+                with db.begin() as t:
+                    k += 1
+                    t.upsert("t", (k * 4 + number,))
+                    t.query("t").group_by(agg=flugs.count()).fetchall()
+                table.get(k)
+
+        errors = []
+        closer = threading.Thread(target=lambda: (begun.wait(), time.sleep(0.02), db.close()))
+        closer.start()
+        errors = in_threads(3, work)
+        closer.join(30)
+        assert len(errors) == 3
+        allowed = (flugs.Closed, flugs.Cancelled, flugs.Conflict)
+        assert all(isinstance(error, allowed) for error in errors), errors
+        assert not db.is_open
+
+
+def test_other_threads_run_during_a_query(db):
+    table = db.create_table("t", {"a": flugs.int64, "s": flugs.string})
+    table.insert_rows((k % 1000, f"text {k % 777}") for k in range(300_000))
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    begin = time.monotonic()
+    for _ in range(5):
+        table.query().group_by("s", agg=flugs.sum(col("a") * 3 % 7)).order_by("s").fetchall()
+    end = time.monotonic()
+    done.set()
+    ticker.join()
+    assert sum(begin < tick < end for tick in ticks) > 100
+
+
+CANCELLED = """
+import os, signal, sys, threading, time
+import flugs
+from flugs import col
+db = flugs.open(":memory:", max_bytes=1 << 31)
+table = db.create_table("t", {"a": flugs.int64, "s": flugs.string})
+table.insert_rows((k, f"text {k % 777}") for k in range(100_000))
+other = table.query().prefixed("o")
+pairs = table.query().join(other, [(col("a") % 2, col("o.a") % 2)])
+what = sys.argv[1]
+
+def interrupt():
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+
+thread = threading.Thread(target=interrupt)
+thread.start()
+begin = time.monotonic()
+try:
+    if what == "groups":   # within one call that makes the first batch
+        pairs.group_by(agg=flugs.sum(col("a") * col("o.a") % 7)).fetchall()
+    elif what == "rows":   # between rows, and while batches are made
+        for row in pairs.where(col("a") * col("o.a") == -1):
+            pass
+    elif what == "insert":
+        table.insert_rows((k, "x") for k in iter(int, 1))
+    elif what == "wait":   # for another thread's turn
+        t = db.begin()
+        def hold():
+            t.insert_rows("t", slow())
+        def slow():
+            for k in range(50):
+                time.sleep(0.1)
+                yield (k, "x")
+        holder = threading.Thread(target=hold, daemon=True)
+        holder.start()
+        time.sleep(0.05)
+        t.get("t", 1, key="none")
+    elif what == "arrow":
+        import pyarrow
+        pyarrow.table(pairs.where(col("a") * col("o.a") == -1))
+except KeyboardInterrupt:
+    took = time.monotonic() - begin
+    assert len(table) == 100_000
+    print("interrupted", took < 3)
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("what", ["groups", "rows", "insert", "wait", "arrow"])
+def test_ctrl_c_ends_a_call(what):
+    ended = subprocess.run([sys.executable, "-c", CANCELLED, what], capture_output=True, text=True,
+                           timeout=120, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "interrupted True\n"), ended.stderr
+
+
+def test_a_handler_of_a_signal_cannot_use_the_transaction_of_the_call(db):
+    table = db.create_table("t", {"a": flugs.int64})
+    table.insert_rows((k,) for k in range(20_000))
+    t = db.begin()
+    seen = []
+
+    def handler(*_):
+        for call in (lambda: t.insert("t", (1,)), db.close):
+            try:
+                call()
+                seen.append(None)
+            except flugs.Busy as error:
+                seen.append(error)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        other = t.query("t").prefixed("o")
+        pairs = t.query("t").join(other, [(col("a") % 2, col("o.a") % 2)])
+        begin = time.monotonic()
+        while not seen and time.monotonic() - begin < 30:
+            pairs.where(col("a") < 2000).group_by(
+                agg=flugs.sum(col("a") * col("o.a") % 7)).fetchall()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(seen) == 2 and all(isinstance(error, flugs.Busy) for error in seen)
+    assert db.is_open and os.getpid()

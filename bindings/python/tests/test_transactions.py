@@ -1,0 +1,202 @@
+"""What transactions promise, and what exceptions carry."""
+
+import pickle
+
+import flugs
+import pytest
+
+
+def test_a_block_commits_at_its_end(db, sales):
+    with db.begin() as t:
+        t.insert("sales", {"item": "a"})
+        assert t.state == "open" and sales.get(1) is None
+    assert t.state == "committed" and sales.get(1)["item"] == "a"
+    with pytest.raises(flugs.InvalidArgument, match="the transaction is committed"):
+        t.get("sales", 1)
+
+
+def test_an_exception_aborts(db, sales):
+    with pytest.raises(ZeroDivisionError):
+        with db.begin() as t:
+            t.insert("sales", {"item": "a"})
+            raise ZeroDivisionError
+    assert t.state == "aborted" and len(sales) == 0
+
+
+def test_a_transaction_may_end_within_its_block(db, sales):
+    with db.begin() as t:
+        t.insert("sales", {"item": "a"})
+        t.commit()
+    with db.begin() as t:
+        t.insert("sales", {"item": "b"})
+        t.abort()
+        t.abort()
+    assert [row["item"] for row in sales.rows()] == ["a"]
+
+
+def test_a_transaction_that_nobody_keeps_is_aborted(db, sales):
+    db.begin().insert("sales", {"item": "a"})
+    assert len(sales) == 0 and db.statistics()["transactions_open"] == 0
+
+
+def test_readers_see_their_snapshot(db, sales):
+    reader = db.begin(read_only=True)
+    sales.insert({"item": "a"})
+    assert reader.get("sales", 1) is None
+    with pytest.raises(flugs.ReadOnly):
+        reader.insert("sales", {"item": "b"})
+
+
+def test_conflicts_carry_table_and_key(db, sales):
+    sales.insert({"id": 1, "item": "a"})
+    first, second = db.begin(), db.begin()
+    first.update("sales", 1, {"item": "b"})
+    with pytest.raises(flugs.Conflict) as caught:
+        second.update("sales", 1, {"item": "c"})
+    error = caught.value
+    assert (error.code, error.table, error.key, error.values) == ("conflict", "sales", "primary", 1)
+    assert str(error).startswith("conflict")
+    third, fourth = db.begin(), db.begin()
+    third.insert("sales", {"id": 7, "item": "x"})
+    with pytest.raises(flugs.Conflict) as caught:
+        fourth.insert("sales", {"id": 7, "item": "x"})
+    assert (caught.value.table, caught.value.key) == ("sales", "primary")
+
+
+def test_errors_are_what_the_engine_says(db, sales):
+    sales.insert({"id": 1, "item": "a"})
+    with pytest.raises(flugs.AlreadyExists) as caught:
+        sales.insert({"id": 1, "item": "b"})
+    assert str(caught.value) == "already exists: table sales, key primary: id = 1 exists"
+    assert (caught.value.table, caught.value.key) == ("sales", "primary")
+    with pytest.raises(flugs.NotFound) as caught:
+        sales.find(99)
+    error = caught.value
+    assert (error.table, error.key, error.values) == ("sales", "primary", 99)
+    assert isinstance(error, LookupError) and isinstance(error, flugs.Error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) and copy.values == 99
+    with pytest.raises(flugs.NotFound):
+        db.table("none")
+    with pytest.raises(flugs.ConstraintViolated):
+        sales.insert({"id": 2, "item": None})
+
+
+def test_every_code_has_a_class():
+    kinds = [kind for kind in vars(flugs).values()
+             if isinstance(kind, type) and issubclass(kind, flugs.Error)]
+    assert len({kind.code for kind in kinds}) == 16
+
+
+def test_run_tries_again_after_a_conflict(db, sales):
+    sales.insert({"id": 1, "item": "a", "count": 0})
+    calls = []
+
+    def work(t):
+        calls.append(t)
+        count = t.get("sales", 1)["count"]
+        if len(calls) == 1:
+            sales.update(1, {"count": 10})
+        t.update("sales", 1, {"count": count + 1})
+        return count
+
+    assert db.run(work) == 10 and len(calls) == 2
+    assert sales.get(1)["count"] == 11
+    with pytest.raises(KeyError):
+        db.run(lambda t: {}["nothing"])
+    assert db.run(lambda t: t.abort()) is None
+    assert db.statistics()["transactions_open"] == 0
+
+
+def test_run_gives_up_in_time(db, sales):
+    sales.insert({"id": 1, "item": "a"})
+    holder = db.begin()
+    holder.update("sales", 1, {"count": 2})
+    with pytest.raises(flugs.Conflict):
+        db.run(lambda t: t.update("sales", 1, {"count": 3}), time_limit=0.05)
+
+
+def test_savepoints_undo_parts(db, sales):
+    with db.begin() as t:
+        t.insert("sales", {"item": "a"})
+        with pytest.raises(ZeroDivisionError):
+            with t.savepoint():
+                t.insert("sales", {"item": "b"})
+                raise ZeroDivisionError
+        with t.savepoint():
+            t.insert("sales", {"item": "c"})
+        point = t.savepoint()
+        t.insert("sales", {"item": "d"})
+        point.rollback()
+        t.insert("sales", {"item": "e"})
+        point.release()
+        with pytest.raises(flugs.InvalidArgument):
+            point.rollback()
+    assert {row["item"] for row in sales.rows()} == {"a", "c", "e"}
+
+
+def test_rows_are_locked_and_added_to(db, sales):
+    sales.insert({"id": 1, "item": "a", "count": 5})
+    with db.begin(isolation="read_committed") as t:
+        assert t.lock("sales", 1)["count"] == 5
+        with pytest.raises(flugs.Conflict):
+            sales.update(1, {"count": 6})
+        with pytest.raises(flugs.Busy):
+            db.begin().lock("sales", 1, wait=0.01)
+        assert t.add("sales", 1, "count", 3) == 8
+    assert sales.get(1)["count"] == 8
+    with pytest.raises(flugs.Overflow):
+        with db.begin() as t:
+            t.add("sales", 1, "count", 2**31 - 1)
+    with pytest.raises(ValueError):
+        db.begin(isolation="none")
+
+
+def test_writes_by_condition(db, sales):
+    sales.insert_rows((k, f"i{k % 3}", k, k) for k in range(1, 100))
+    with db.begin() as t:
+        count = flugs.col("count")
+        changed = t.update_where("sales", count < 10, {"count": count * 2})
+        assert changed == 9
+        assert t.delete_where("sales", flugs.col("item") == "i0") == 33
+    assert len(sales) == 66 and sales.get(4)["count"] == 8
+
+
+def test_serializable_transactions_refuse_write_skew(db, sales):
+    sales.insert_rows([(1, "a", None, 1), (2, "b", None, 1)])
+    one, two = db.begin(isolation="serializable"), db.begin(isolation="serializable")
+    for t, mine, other in ((one, 1, 2), (two, 2, 1)):
+        t.get("sales", other)
+        t.update("sales", mine, {"count": 0})
+    one.commit()
+    with pytest.raises(flugs.Conflict):
+        two.commit()
+    assert two.state == "aborted"
+
+
+def test_time_limits_and_slots(path):
+    with flugs.open(path, max_bytes=1 << 26, slots_max=2) as db:
+        db.create_table("t", {"a": flugs.int64})
+        held = [db.begin(), db.begin()]
+        with pytest.raises(flugs.TooManyTransactions):
+            db.begin()
+        held[0].set_time_limit(0.001)
+        while True:
+            try:
+                held[0].insert("t", (1,))
+            except flugs.Cancelled:
+                break
+
+
+def test_a_walk_ends_with_its_transaction(db, sales):
+    sales.insert_rows((None, "a", None, 1) for _ in range(10))
+    t = db.begin()
+    walk, query = t.rows("sales", "primary"), t.rows("sales")
+    next(walk)
+    next(query)
+    t.insert("sales", {"item": "b"})
+    next(walk)
+    t.commit()
+    for rows in (walk, query):
+        with pytest.raises(flugs.InvalidArgument):
+            list(rows)
