@@ -96,6 +96,17 @@ class PlantedTree(unittest.TestCase):
         self.assert_fires("include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
                           "layering")
 
+    def test_layering_of_the_c_abi(self):
+        self.assertEqual(self.check(files={
+            "include/flugs.h": '#pragma once\n#include "flugs/c/types.h"\n',
+            "bindings/c/CMakeLists.txt": "add_library(flugs_c SHARED rows.cc)\n",
+            "bindings/c/rows.cc": '#include "flugs.h"\n#include "flugs/database.h"\n'}), [])
+        self.assert_fires("bindings/c/rows.cc", '#include "pmem/pool/pool.h"\n', "layering")
+        self.assert_fires("bindings/c/rows.cc", '#include "tables/rows/row.h"\n', "layering")
+        os.remove(os.path.join(self.root, "bindings/c/rows.cc"))
+        self.assert_fires("columns/column/column.cc", '#include "flugs.h"\n', "layering")
+        self.assert_fires("test/pmem/other.c", "int other(void);\n", "listed")
+
     def test_layering_of_sub_folders(self):
         for path, name in (("tables/rows/row.h", "tables/keys/key.h"),
                            ("tables/keys/key.h", "tables/transactions/transaction.h"),

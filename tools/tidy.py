@@ -101,6 +101,8 @@ MAY_INCLUDE = {
     "tools/harness": BELOW_TOOLS | {"tools/support"},
     "tools/peers": {"base", "flugs", "bench", "tools/support"},
     "bindings/python": {"base", "flugs"},
+    "bindings/c": {"base", "flugs"},
+    "include": {"flugs"},
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
@@ -111,6 +113,9 @@ DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
 C_HEADERS = ("stdint.h", "stddef.h", "stdbool.h")
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
+# The public header that lies in no folder, and who includes it.
+C_ABI = "flugs.h"
+C_ABI_USERS = ("bindings/c", "docs/snippets", "test")
 PUBLIC_WORDS = {"condition", "status", "ids", "index_place", "progress", "schema", "value",
                 "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
@@ -120,8 +125,8 @@ PERSISTENCE_DOC = "docs/persistence.md"
 THREAD_STARTER = "base/thread.cc"
 
 SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "tables", "engine",
-               "query", "bench", "verify", "tools", "bindings", "examples", "test")
-CXX = (".h", ".cc")
+               "query", "bindings", "bench", "verify", "tools", "examples", "test")
+CXX = (".h", ".cc", ".c")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
 # Written in halves so that this file does not violate its own rule.
@@ -250,6 +255,10 @@ class Tidy:
             elif folder == "flugs" and re.search(r"[./]", name) and name not in C_HEADERS:
                 self._report(path, line, "layering", f"public headers know no <{name}>")
             return
+        if name == C_ABI:
+            if folder not in C_ABI_USERS:
+                self._report(path, line, "layering", f'{folder} must not know "{name}"')
+            return
         target = layer_of(name)
         if target not in MAY_INCLUDE or "/" not in name:
             self._report(path, line, "include", f'"{name}" must be written as "folder/file.h"')
@@ -323,7 +332,7 @@ class Tidy:
 
     def _check_listed(self, path):
         """A source that no CMakeLists.txt names is a source that is not built, a test not run."""
-        if not path.endswith(".cc"):
+        if not path.endswith((".cc", ".c")):
             return
         folder, _, name = path.rpartition("/")
         while folder:
