@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Plants differences between the specification of the C ABI, its headers and its library, and looks
+whether bindings/c/api.py finds them.
+
+test_api.py LIBRARY
+"""
+
+import copy
+import json
+import os
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3))
+sys.path.insert(0, os.path.join(ROOT, "bindings", "c"))
+
+import api  # noqa: E402
+
+LIBRARY = None
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+class Specification(unittest.TestCase):
+    def setUp(self):
+        self.topics = copy.deepcopy(api.load())
+
+    def found(self):
+        return "\n".join(api.differences(self.topics, LIBRARY))
+
+    def function(self, name):
+        return next(f for f in api.functions(self.topics) if f["function"] == name)
+
+    def test_no_difference(self):
+        self.assertEqual(self.found(), "")
+
+    def test_a_function_that_the_specification_does_not_have(self):
+        for _, items in self.topics:
+            items[:] = [item for item in items if item.get("function") != "flugs_find"]
+        found = self.found()
+        self.assertIn("exports flugs_find@@FLUGS_0.1, which is not in the specification", found)
+        self.assertRegex(found, r"(?m)^-.*flugs_find\($")
+
+    def test_a_function_that_the_library_does_not_have(self):
+        other = dict(self.function("flugs_find"), function="flugs_find_all")
+        self.topics[0][1].append(other)
+        found = self.found()
+        self.assertIn("does not export flugs_find_all@@FLUGS_0.1", found)
+        self.assertIn("+    flugs_find_all;", found)
+
+    def test_another_signature(self):
+        self.function("flugs_find")["parameters"].append("int32_t more")
+        self.assertRegex(self.found(), r"(?m)^\+.*int32_t more")
+
+    def test_another_number(self):
+        codes = next(item for item in self.topics[0][1] if item.get("enum") == "flugs_code")
+        codes["values"][3][1] = 33
+        self.assertRegex(self.found(), r"(?m)^\+ *FLUGS_CONFLICT = 33")
+
+    def test_another_life(self):
+        self.function("flugs_find")["life"] = "draft"
+        found = self.found()
+        self.assertIn("does not export flugs_find@@FLUGS_DRAFT", found)
+        self.assertIn("exports flugs_find@@FLUGS_0.1", found)
+
+    def test_a_draft_has_no_version_of_a_release(self):
+        self.assertEqual(api.symbol_version(self.function("flugs_find")), "FLUGS_0.1")
+        self.assertEqual(api.symbol_version(self.function("flugs_query_explain")), "FLUGS_DRAFT")
+
+    def test_a_deprecated_function_says_what_to_use_instead(self):
+        function = self.function("flugs_find")
+        function.update(life="deprecated", deprecated_since="0.1", instead="flugs_get")
+        api.check_item(function)
+        self.assertIn('FLUGS_DEPRECATED("flugs_get")', api.text_of(function))
+        self.assertEqual(api.symbol_version(function), "FLUGS_0.1")
+
+    def test_versions_build_on_each_other(self):
+        self.function("flugs_find")["since"] = "0.2"
+        script = api.version_script(self.topics)
+        self.assertRegex(script, r"FLUGS_0\.2 \{\n  global:\n    flugs_find;\n\} FLUGS_0\.1;")
+        self.assertTrue(script.rstrip().endswith("} FLUGS_0.2;"))
+
+    def test_items_that_are_not_as_the_others(self):
+        function = self.function("flugs_find")
+        for change in ({"life": "old"}, {"since": "99.0"}, {"function": "other_find"},
+                       {"life": "deprecated"}, {"author": "me"}):
+            with self.assertRaises(ValueError):
+                api.check_item({**function, **change})
+        with self.assertRaises(ValueError):
+            api.check_item({key: value for key, value in function.items() if key != "since"})
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("1.json", "2.json"):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    json.dump({"topic": name, "items": [function]}, file)
+            with self.assertRaisesRegex(ValueError, "twice: flugs_find"):
+                api.load(folder)
+
+    def test_every_stable_function_is_called_from_c(self):
+        """A test, or the program of the documentation, calls it."""
+        tests = os.path.join("test", "bindings", "c")
+        text = "".join(read(tests, name) for name in os.listdir(os.path.join(ROOT, tests))
+                       if name.endswith(".c"))
+        missing = [f["function"] for f in api.functions(self.topics)
+                   if not re.search(rf"\b{f['function']}\(", text)]
+        self.assertEqual(missing, [])
+
+
+class Statistics(unittest.TestCase):
+    """Fields of structs of C++ that JSON must have."""
+
+    def members(self, header, struct):
+        body = re.search(rf"struct {struct} \{{(.*?)\n\}};", read("include", "flugs", header), re.S)
+        lines = [line.split("///")[0] for line in body[1].split("\n")]
+        found = [re.match(r"\s*[\w:<>]+ (\w+)( = .*|\{.*)?;", line) for line in lines]
+        return [match[1] for match in found if match]
+
+    def test_json_has_every_field(self):
+        source = read("bindings", "c", "statistics.cc")
+        written = re.findall(r'json\.(?:field|key)\("(\w+)"', source)
+        for header, struct, count in (("database.h", "Statistics", 45),
+                                      ("database.h", "TableStatistics", 20),
+                                      ("database.h", "ColumnStatistics", 6),
+                                      ("merge.h", "MergeReport", 20)):
+            members = self.members(header, struct)
+            self.assertGreater(len(members), count - 1)
+            self.assertEqual([m for m in members if m not in written], [])
+
+
+if __name__ == "__main__":
+    LIBRARY = sys.argv.pop(1)
+    unittest.main()
