@@ -42,13 +42,16 @@ def slices(total, size):
 
 
 class Part:
-    """`size` at scale 1, and the least that can be run."""
+    """`size` at scale 1, and the least that can be run. `setup`: an option of tools/setup that
+    brings what the part needs besides."""
 
-    def __init__(self, name, what, size, unit, steps, targets, preset="release", size_min=1):
+    def __init__(self, name, what, size, unit, steps, targets, preset="release", size_min=1,
+                 setup=None):
         self.name = name
         self.what = what
         self.targets = targets
         self.preset = preset
+        self.setup = setup
         self._size = size
         self._size_min = size_min
         self._unit = unit
@@ -196,8 +199,19 @@ def lint(programs, _, __):
                  programs=(tool, programs.flugs()[0]))]
 
 
+def languages(programs, _, __):
+    tool = os.path.join(ROOT, "test", "bindings", "c", "run_example.py")
+    library = os.path.join(programs.release, "bindings", "c")
+    return [Step(language, [sys.executable, "-B", tool, language, library,
+                            os.path.join(programs.release, "test", "bindings", "c", language)],
+                 programs=(tool, os.path.join(library, "libflugs_c.so")))
+            for language in ("rust", "go")]
+
+
 PARTS = (
     Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
+    Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
+         ("flugs_c",), setup="--languages"),
     Part("explore", "crash states of every protocol, every mutation, waste by site",
          50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
     Part("crashtest", "crash states of the example of a user's workload",
