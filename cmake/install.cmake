@@ -1,9 +1,12 @@
-# Installed: the library, the public headers, package config, pkg-config file. The tool installs
-# itself (tools/CMakeLists.txt).
+# Installed: the library, the C ABI, the public headers, package config, pkg-config files. The tool
+# installs itself (tools/CMakeLists.txt).
 
 include(CMakePackageConfigHelpers)
 
 install(TARGETS flugs EXPORT flugs-targets FILE_SET HEADERS)
+if(FLUGS_C)
+  install(TARGETS flugs_c EXPORT flugs-targets FILE_SET HEADERS)
+endif()
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flugs)
 install(EXPORT flugs-targets NAMESPACE flugs:: DESTINATION ${config_dir})
 configure_package_config_file(cmake/flugs-config.cmake.in flugs-config.cmake
@@ -23,3 +26,7 @@ endif()
 file(RELATIVE_PATH FLUGS_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/flugs.pc.in flugs.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/flugs.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(FLUGS_C)
+  configure_file(cmake/flugs_c.pc.in flugs_c.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/flugs_c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

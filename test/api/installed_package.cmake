@@ -1,6 +1,6 @@
 # Installs flugs into a prefix of its own and builds and runs test/api/consumer against it, once
 # with find_package and once with pkg-config. The installed tool makes a pool and looks at it.
-#   cmake -D BUILD_DIR=... -D SOURCE_DIR=... -D CXX=... -P installed_package.cmake
+#   cmake -D BUILD_DIR=... -D SOURCE_DIR=... -D CXX=... -D CC=... -P installed_package.cmake
 
 set(work ${BUILD_DIR}/installed_package)
 file(REMOVE_RECURSE ${work})
@@ -33,6 +33,13 @@ cmake_path(GET package_dir PARENT_PATH library_dir)
 must(${CXX} -std=c++20 ${SOURCE_DIR}/test/api/consumer/consumer.cc -o ${work}/by_pkg_config
      ${flags} -Wl,-rpath,${library_dir})
 must(${work}/by_pkg_config ${work}/by_pkg_config.pool)
+
+# The C ABI needs neither a C++ compiler nor any header but its own.
+must(pkg-config --cflags --libs flugs_c)
+separate_arguments(flags UNIX_COMMAND "${output}")
+must(${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror ${SOURCE_DIR}/docs/snippets/c_shop.c
+     -o ${work}/by_c ${flags} -Wl,-rpath,${library_dir})
+must(${work}/by_c ${work}/by_c.pool)
 
 # The tool: of this build, and a part of a build without developer packages unless that is unwanted.
 set(tool ${work}/moved/bin/flugs)
