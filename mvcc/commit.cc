@@ -188,7 +188,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   store_record(half, slot.index_, slot.generation_, timestamp);
   persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
   persister.fence("commit/2");
-  if (Status s = make_durable(persister); !s.ok()) return s;
+  if (Status s = make_durable(slot, timestamp); !s.ok()) return s;
 
   // Every transaction that begins after our return sees this one. The fences took longer than
   // `pass` needs, so this does not wait.
@@ -209,9 +209,14 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   return timestamp;
 }
 
-Status Commit::make_durable(pmem::Persister& persister) const {
+// What is not waited for must be noted before others see it.
+Status Commit::make_durable(Slot& slot, std::uint64_t timestamp) const {
+  pmem::Persister& persister = *slot.persister_;
   if (__builtin_expect(!soon_.has_value(), 1)) return persister.wait_durable();
-  return persister.want_durable(*soon_);
+  if (Status s = persister.want_durable(*soon_); !s.ok()) return s;
+  slots_.durable_time_.note(slots_.mirrors_[slot.index_], slot.pending_group_, timestamp,
+                            persister.appended());
+  return {};
 }
 
 // Nothing needs to become durable, also if the transaction goes on and commits: recovery completes

@@ -61,7 +61,7 @@ class Commit {
  private:
   static void flush_stamps_left(Slot& slot) noexcept;
   Status store_intents(Slot& slot, const std::vector<Write>& writes);
-  Status make_durable(pmem::Persister& persister) const;
+  Status make_durable(Slot& slot, std::uint64_t timestamp) const;
 
   TransactionSlots& slots_;
   const std::optional<std::chrono::microseconds> soon_ = {};

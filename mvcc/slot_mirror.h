@@ -34,6 +34,10 @@ struct SlotMirror {
   struct alignas(32) Half {
     std::atomic<std::uint64_t> state{0};
     std::atomic<std::uint64_t> timestamp{0};  ///< 0: not known yet
+    // One of two groups of commits of the slot, of either half (DurableTime): the time-stamp of the
+    // first, and where the last ends in the journal.
+    std::atomic<std::uint64_t> pending_since{0};
+    std::atomic<std::uint64_t> pending_end{0};
   };
   static constexpr std::uint64_t pack(std::uint64_t generation, SlotState state) noexcept {
     return (generation << 2) | static_cast<std::uint64_t>(state);
@@ -61,6 +65,7 @@ struct SlotMirror {
 static_assert(SlotMirror::state_in(SlotMirror::pack(7, SlotState::kAborted)) ==
               SlotState::kAborted);
 static_assert(SlotMirror::generation_in(SlotMirror::pack(7, SlotState::kAborted)) == 7);
+static_assert(sizeof(SlotMirror::Half) == 32);
 static_assert(sizeof(SlotMirror) == 128);  // both halves on a line, the rest on another
 
 }  // namespace flugs::mvcc

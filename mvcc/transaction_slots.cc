@@ -219,6 +219,7 @@ void TransactionSlots::start(std::uint32_t slot_count) {
   FLUGS_CHECK(slot_count_ != 0);
   opened_at_ = now();
   mirrors_ = std::make_unique<SlotMirror[]>(slot_count_);
+  durable_time_.connect(pool_.medium().journal(), mirrors(), opened_at_);
   slots_.resize(slot_count_);
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     slots_[i].index_ = i;
@@ -460,14 +461,42 @@ void TransactionSlots::begin_writing(Slot& slot) {
                    std::memory_order_release);
 }
 
-std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
+std::uint64_t TransactionSlots::oldest_snapshot() noexcept {
   std::uint64_t oldest = clock_.lowest();
-  heavy_barrier();  // pairs with begin_snapshot
+  if (durable_time_.is_behind_clock())
+    oldest = std::min(oldest, durable_time_.raise_floor(clock_.read()));
+  heavy_barrier();  // pairs with begin_snapshot and begin_durable_snapshot
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     note_read(SharedWord::kSnapshot, &mirrors_[i].snapshot);
     oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_acquire));
   }
   return std::min(oldest, held_snapshot_.load(std::memory_order_acquire));
+}
+
+// As in begin_snapshot, with the floor in the place of the clock: a thread that computes the oldest
+// snapshot and misses the registration has raised the floor before.
+std::uint64_t TransactionSlots::begin_durable_snapshot(Slot& slot) noexcept {
+  if (!durable_time_.is_behind_clock()) return begin_snapshot(slot);
+  std::atomic<std::uint64_t>& registered = mirrors_[slot.index_].snapshot;
+  note_write(SharedWord::kSnapshot, &registered);
+  registered.store(durable_time_.floor(), std::memory_order_release);
+  light_barrier();
+  const std::uint64_t snapshot = durable_now(slot);
+  registered.store(snapshot, std::memory_order_release);
+  return snapshot;
+}
+
+// All commits at or below an earlier result are durable for ever, so the highest counts.
+std::uint64_t TransactionSlots::durable_now(Slot& slot) noexcept {
+  if (!durable_time_.is_behind_clock()) return now();
+  const std::uint64_t found = durable_time_.look(clock_.read());
+  slot.durable_at_ = std::max({found, durable_time_.floor(), slot.durable_at_});
+  return slot.durable_at_;
+}
+
+void TransactionSlots::catch_up(std::uint64_t since) noexcept {
+  if (!durable_time_.is_behind_clock() || durable_time_.floor() >= since) return;
+  static_cast<void>(pool_.medium().wait_durable());  // after a failure nothing catches up
 }
 
 // As in begin_snapshot: register first, then read the clock again.

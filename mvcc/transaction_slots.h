@@ -15,8 +15,8 @@
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
 #include "mvcc/clock.h"
+#include "mvcc/durable_time.h"
 #include "mvcc/intent_blocks.h"
-#include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool/pool.h"
@@ -62,9 +62,11 @@ class alignas(128) Slot {
   SlotClaim* claim_ = nullptr;  // names the slot while a transaction has it; null: pinned
   // Rows that the last transaction stamped and that have not been flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
-  bool has_many_intents_ = false;  // the last committed transaction left them in its half
-  IntentBlocks blocks_[2];         // of the halves
-  std::uint64_t begun_at_ = 0;     // the last snapshot, of the processors' clock
+  bool has_many_intents_ = false;    // the last committed transaction left them in its half
+  IntentBlocks blocks_[2];           // of the halves
+  std::uint64_t begun_at_ = 0;       // the last snapshot, of the processors' clock
+  std::uint64_t durable_at_ = 0;     // the last durable snapshot
+  std::uint32_t pending_group_ = 0;  // for DurableTime
 };
 
 /// The persistent slot array with its DRAM mirrors, the clock, and the registry of snapshots.
@@ -135,6 +137,14 @@ class TransactionSlots {
     light_barrier();
     return clock_.read();
   }
+  /// The same for a transaction that only reads and must see nothing that a power cut could take
+  /// back. Waits for nobody, goes through all slots. Without a journal the same as begin_snapshot.
+  std::uint64_t begin_durable_snapshot(Slot& slot) noexcept;
+  /// A later snapshot of that kind for the same transaction, which stays registered as it is.
+  std::uint64_t durable_now(Slot& slot) noexcept;
+  /// Makes durable what keeps durable snapshots below `since`, if the device can do it. Call it
+  /// while oldest_snapshot is below `since`; may wait for the device.
+  void catch_up(std::uint64_t since) noexcept;
   /// From here on time-stamps come from the processors (Clock). Call it before create and load.
   void use_processor_clock() noexcept { clock_.use_processors(); }
   /// Returns when the time-stamp is in the past: every snapshot taken from then on covers it, and
@@ -153,7 +163,7 @@ class TransactionSlots {
 
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
-  std::uint64_t oldest_snapshot() const noexcept;
+  std::uint64_t oldest_snapshot() noexcept;
   /// Registers a snapshot that belongs to no transaction, and returns it. There is one at a time: a
   /// second caller waits (SnapshotHold).
   std::uint64_t begin_hold() noexcept;
@@ -253,6 +263,7 @@ class TransactionSlots {
   alignas(64) std::atomic<std::uint64_t> found_oldest_{0};
   std::atomic<std::uint64_t> found_at_{0};
   Clock clock_;
+  DurableTime durable_time_;
 };
 
 /// Guard: while it exists, nothing is freed that its snapshot sees. For internal work of the

@@ -143,6 +143,11 @@ Status many_orders(Database& database, const Ids& ids, std::int64_t buyer) {
   // Waits for all of them at once.
   FLUGS_TRY(database.wait_durable(database.durable_token()));
   // --8<-- [end:soon]
+  // --8<-- [start:durable]
+  FLUGS_ASSIGN(const Transaction reader,
+               database.begin(AccessMode::kReadOnlyDurable));
+  // --8<-- [end:durable]
+  FLUGS_TRY(expect(reader.is_open(), "a reader"));
   return {};
 }
 

@@ -223,7 +223,11 @@ void Merger::note_help(Watched& watched, std::uint64_t used_before) const {
 bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
                        std::uint32_t idle_percent, bool is_urgent) const {
   Table& table = *watched.table;
-  if (!policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at) {
+  const auto has_old = [&] {
+    return !policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at;
+  };
+  if (has_old()) slots_.catch_up(looked_at);
+  if (has_old()) {
     const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
     std::string why = fmt::format(
         "the transaction in slot {} began at snapshot {}, {} time-stamps ago, and is "

@@ -249,7 +249,7 @@ std::vector<TableId> Database::tables() const {
 }
 
 Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
-  const bool is_open = mode == AccessMode::kReadOnly ? is_usable(core_) : is_writable(core_);
+  const bool is_open = mode != AccessMode::kReadWrite ? is_usable(core_) : is_writable(core_);
   return is_open ? core_->begin(mode, isolation) : Result<Transaction>(unusable(core_));
 }
 

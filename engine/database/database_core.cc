@@ -102,11 +102,14 @@ Status DatabaseCore::no_open_transactions(std::string_view what) const {
                   "least {} ms: commit, abort or destroy it first",
                   what, open.size() == 1 ? "1 is" : fmt::format("{} are", open.size()),
                   oldest->id.value(),
-                  oldest->mode == AccessMode::kReadOnly ? "read-only" : "read-write",
+                  oldest->mode == AccessMode::kReadWrite ? "read-write" : "read-only",
                   oldest->open.count()));
 }
 
 Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
+  if (mode > AccessMode::kReadOnlyDurable)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("mode is {}, allowed are 0 to 2", static_cast<unsigned>(mode)));
   if (isolation > Isolation::kReadCommitted)
     return Status(StatusCode::kInvalidArgument, fmt::format("isolation is {}, allowed are 0 to 2",
                                                             static_cast<unsigned>(isolation)));

@@ -154,7 +154,7 @@ void RowReclaimer::reclaim_all(TransactionContext& context) {
   DeadRows& rows = context.dead_rows;
   FLUGS_DCHECK(!rows.has_given_back());
   const auto look_again = [&] {
-    slots_.advance();
+    slots_.catch_up(slots_.advance());
     slots_.begin_snapshot(*context.slot);
     rows.oldest_snapshot().set(slots_.oldest_collected(slots_.oldest_snapshot()));
   };

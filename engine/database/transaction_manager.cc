@@ -65,7 +65,9 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
   context.isolation = isolation;
   context.is_writing = false;
   context.ending.forget_former();
-  const std::uint64_t snapshot = slots_.begin_snapshot(*slot);
+  const std::uint64_t snapshot = __builtin_expect(mode == AccessMode::kReadOnlyDurable, 0)
+                                     ? slots_.begin_durable_snapshot(*slot)
+                                     : slots_.begin_snapshot(*slot);
   context.ending.begin(context.next_id(), snapshot);
   context.visibility = mvcc::Visibility(slots_.mirrors(), snapshot, mvcc::kNoStamp);
   return &context;
@@ -73,15 +75,17 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
 
 void TransactionManager::begin_statement(TransactionContext& context) noexcept {
   FLUGS_DCHECK(context.reads_anew());
-  context.visibility =
-      mvcc::Visibility(slots_.mirrors(), slots_.now(), context.visibility.own_tag());
+  const std::uint64_t snapshot = context.mode == AccessMode::kReadOnlyDurable
+                                     ? slots_.durable_now(*context.slot)
+                                     : slots_.now();
+  context.visibility = mvcc::Visibility(slots_.mirrors(), snapshot, context.visibility.own_tag());
 }
 
 Status TransactionManager::prepare_write(TransactionContext* context) {
   if (context == nullptr) return Status(StatusCode::kInvalidArgument, "the transaction has ended");
   if (__builtin_expect(!context->walks.empty(), 0)) context->walks.read_rest();
   if (context->is_writing) return {};
-  if (context->mode == AccessMode::kReadOnly)
+  if (context->mode != AccessMode::kReadWrite)
     return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
   FLUGS_DCHECK(context->writes.empty());
   slots_.begin_writing(*context->slot);
@@ -252,6 +256,7 @@ bool TransactionManager::wait_for_snapshots(std::uint64_t since, std::chrono::mi
                                             const std::stop_token& stop) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (slots_.oldest_snapshot() < since) {
+    slots_.catch_up(since);
     if (wait_observer != nullptr) {  // patience is in real time
       wait_observer->on_wait();
       continue;

@@ -156,6 +156,7 @@ bool TableMerge::wait_patiently(std::uint64_t since) const {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   auto pause = kLookPauseMin;
   while (slots_.oldest_snapshot() < since) {
+    slots_.catch_up(since);
     if (std::chrono::steady_clock::now() >= deadline || is_stopped()) return false;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLookPauseMax);

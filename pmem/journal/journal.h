@@ -48,7 +48,9 @@ class Journal final : public LineJournal {
   JournalCounters counters() const noexcept override;
   Status check_writable(std::uint64_t bytes) override;
 
-  JournalPlace durable() const noexcept { return durable_.load(std::memory_order_acquire); }
+  JournalPlace durable() const noexcept override {
+    return durable_.load(std::memory_order_acquire);
+  }
 
   /// The space before `tail` may be written again: the file's head says so, durably.
   void recycle(JournalPlace tail) noexcept;

@@ -52,6 +52,8 @@ class LineJournal {
   virtual Status wait_all_durable() = 0;
   /// Whether everything before `place` is durable. Thread-safety: any thread.
   virtual bool is_durable(JournalPlace place) const noexcept = 0;
+  /// What lies before it is durable. It only grows. Thread-safety: any thread.
+  virtual JournalPlace durable() const noexcept = 0;
   /// Sees to it that everything before `place` is durable `within` that time, if the device can do
   /// it. Waits only if the system refuses a thread. Fails as wait_durable, which may show later.
   /// Thread-safety: any thread.

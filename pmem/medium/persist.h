@@ -124,6 +124,9 @@ class Persister {
     return __builtin_expect(route_.is_direct, 1) ? Status() : want_of_journal(within);
   }
 
+  /// On a medium with a journal: the place in it behind the last fence of this object.
+  JournalPlace appended() const noexcept { return appended_; }
+
   /// flush and fence.
   void persist(const void* address, std::size_t bytes, Label label) noexcept {
     flush(address, bytes, label);

@@ -90,20 +90,20 @@ class alignas(128) TransactionContext final {
   static constexpr int kIdSlotBits = 12;
   static_assert(mvcc::kSlotsMax <= 1u << kIdSlotBits);
   static_assert(static_cast<unsigned>(Isolation::kReadCommitted) <= 3);
-  static_assert(static_cast<unsigned>(AccessMode::kReadOnly) <= 1);
+  static_assert(static_cast<unsigned>(AccessMode::kReadOnlyDurable) <= 3);
   std::uint64_t next_id() noexcept {
-    return (++opened << (kIdSlotBits + 3)) |
-           (static_cast<std::uint64_t>(isolation) << (kIdSlotBits + 1)) |
+    return (++opened << (kIdSlotBits + 4)) |
+           (static_cast<std::uint64_t>(isolation) << (kIdSlotBits + 2)) |
            (static_cast<std::uint64_t>(mode) << kIdSlotBits) | slot->index();
   }
   static constexpr std::uint64_t slot_in(std::uint64_t id) noexcept {
     return id & ((1u << kIdSlotBits) - 1);
   }
   static constexpr AccessMode mode_in(std::uint64_t id) noexcept {
-    return static_cast<AccessMode>((id >> kIdSlotBits) & 1);
+    return static_cast<AccessMode>((id >> kIdSlotBits) & 3);
   }
   static constexpr Isolation isolation_in(std::uint64_t id) noexcept {
-    return static_cast<Isolation>((id >> (kIdSlotBits + 1)) & 3);
+    return static_cast<Isolation>((id >> (kIdSlotBits + 2)) & 3);
   }
   /// Whether each call has a snapshot of its own.
   bool reads_anew() const noexcept { return isolation == Isolation::kReadCommitted; }

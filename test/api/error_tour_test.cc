@@ -363,6 +363,7 @@ TEST_CASE("error tour: transactions and locks", "[api]") {
   tells(reader.insert(tour.sales, {9, 1}), StatusCode::kReadOnly, {"begun read-only"});
   tells(database.begin(AccessMode::kReadWrite, static_cast<Isolation>(9)), kInvalid,
         {"isolation is 9", "0 to 2"});
+  tells(database.begin(static_cast<AccessMode>(9)), kInvalid, {"mode is 9", "0 to 2"});
   tells(
       database.run([](Transaction&) { return Status(StatusCode::kConflict); }, {.attempts_max = 2}),
       StatusCode::kConflict, {"2 attempts"});

@@ -28,6 +28,8 @@ struct Plan {
   std::atomic<std::uint64_t> failed{0};
 };
 Plan plan;
+std::atomic<bool> are_writes_held{false};
+std::atomic<int> writes_held{0};
 std::atomic<bool> clocks_go_back{false};
 std::atomic<std::int64_t> clock_reads{0};
 
@@ -76,6 +78,13 @@ bool fails(SystemCall call) {
   return true;
 }
 
+void wait_while_held() {
+  if (!are_writes_held) return;
+  ++writes_held;
+  are_writes_held.wait(true);
+  --writes_held;
+}
+
 /// The C library's function of this name.
 template <typename Function>
 Function* original(const char* name) {
@@ -95,6 +104,11 @@ void fail_system_call(SystemCall call, std::uint64_t n, int error, std::uint64_t
 }
 void let_system_calls_work() { plan.armed.store(false, std::memory_order_release); }
 std::uint64_t failed_system_calls() { return plan.failed; }
+void hold_writes(bool on) {
+  are_writes_held = on;
+  are_writes_held.notify_all();
+}
+int held_writes() { return writes_held; }
 void observe_files(const std::string& pool_path, FileObserver observer) {
   observed_pool = pool_path;
   observed_journal = pool_path + ".journal";
@@ -118,6 +132,7 @@ using flugs::test::fails;
 using flugs::test::FileEvent;
 using flugs::test::original;
 using flugs::test::SystemCall;
+using flugs::test::wait_while_held;
 
 extern "C" {
 
@@ -147,6 +162,7 @@ int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags) {
 }
 ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   static auto* const real = original<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  wait_while_held();
   if (fails(SystemCall::kWrite)) return -1;
   const auto file = flugs::test::observed(fd);
   const flugs::test::FileStep step(file);
@@ -159,6 +175,7 @@ ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
 ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t offset, int flags) {
   static auto* const real =
       original<ssize_t(int, const struct iovec*, int, off_t, int)>("pwritev2");
+  wait_while_held();
   if (fails(SystemCall::kWrite)) return -1;
   const auto file = flugs::test::observed(fd);
   const flugs::test::FileStep step(file);

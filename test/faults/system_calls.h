@@ -26,6 +26,11 @@ void let_system_calls_work();
 /// Number of failed calls since.
 std::uint64_t failed_system_calls();
 
+/// From now on the device stands still: pwrite and pwritev2 begin only when this is taken back.
+/// `held_writes` is the number of those that wait.
+void hold_writes(bool on);
+int held_writes();
+
 /// What happens to a pool's file, or to its journal.
 struct FileEvent {
   enum class Kind : std::uint8_t {

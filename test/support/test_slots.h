@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "mvcc/commit.h"
@@ -19,11 +22,26 @@ namespace flugs::test {
 class TestSlots {
  public:
   static constexpr std::size_t kRows = 1024;
+  static constexpr std::size_t kBytes = std::size_t{4} << 20;
 
-  explicit TestSlots(std::uint32_t slot_count) : buffer_(std::size_t{4} << 20) {
+  explicit TestSlots(std::uint32_t slot_count) : buffer_(kBytes) {
     pmem::PoolOptions options;
     options.segment_bytes = std::uint64_t{1} << 20;
-    auto made = pmem::Pool::create_in_memory(buffer_.span(), options);
+    start(pmem::Pool::create_in_memory(buffer_.span(), options), slot_count);
+  }
+  /// The same in a file.
+  TestSlots(std::uint32_t slot_count, const std::string& path) : buffer_(kBytes) {
+    pmem::PoolOptions options;
+    options.path = path;
+    options.max_bytes = kFileBytes;
+    options.segment_bytes = std::uint64_t{1} << 20;
+    options.grow_ahead_bytes = 0;
+    start(pmem::Pool::create(options), slot_count);
+  }
+
+ private:
+  void start(Result<std::unique_ptr<pmem::Pool>> made, std::uint32_t slot_count) {
+    INFO(made.status().to_string());
     REQUIRE(made.ok());
     pool_ = std::move(*made);
     slots_.emplace(*pool_, root());
@@ -36,6 +54,7 @@ class TestSlots {
     persister.fence("extent-zero/1");
   }
 
+ public:
   mvcc::TransactionSlots& operator*() { return *slots_; }
   mvcc::TransactionSlots* operator->() { return &*slots_; }
   pmem::Pool& pool() { return *pool_; }
@@ -87,12 +106,15 @@ class TestSlots {
   mvcc::Write deletion(std::uint32_t number) {
     return {&row(number), 1, number, sizeof(mvcc::VersionLayout), true};
   }
-  Result<std::uint64_t> commit(mvcc::Slot& slot, const std::vector<mvcc::Write>& writes) {
-    return mvcc::Commit(*slots_).run(
-        slot, writes, 0, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return true; });
+  Result<std::uint64_t> commit(mvcc::Slot& slot, const std::vector<mvcc::Write>& writes,
+                               std::optional<std::chrono::microseconds> soon = {}) {
+    return mvcc::Commit(*slots_, soon)
+        .run(slot, writes, 0, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return true; });
   }
 
  private:
+  static constexpr std::uint64_t kFileBytes = std::uint64_t{64} << 20;
+
   PoolBuffer buffer_;
   std::unique_ptr<pmem::Pool> pool_;
   std::optional<mvcc::TransactionSlots> slots_;
