@@ -21,12 +21,17 @@ COULD_NOT_RUN = 2
 class Measurement:
     """One command of flugs, which writes `result` into the folder that it is given."""
 
-    def __init__(self, name, arguments, result, seconds, once=False):
+    def __init__(self, name, arguments, result, seconds, once=False, environment=None):
         self.name = name
         self.arguments = arguments  # a function of the folder
         self.result = result
         self.seconds = seconds
         self.once = once
+        self.environment = environment or {}  # of the command, beside ours
+
+    def settings(self):
+        """The environment as one writes it before a command."""
+        return "".join(f"{name}={value} " for name, value in self.environment.items())
 
 
 # A budget of a day, and a journal that is not half full before the run ends.
@@ -41,7 +46,8 @@ def rivals(options, users):
     return Measurement(f"rivals-{users}", arguments, "figure-8b.json", 20 * options.seconds)
 
 
-def tatp(options, name, users, seconds, pool_folder=None, soon=True, once=False, more=()):
+def tatp(options, name, users, seconds, pool_folder=None, soon=True, once=False, more=(),
+         environment=None):
     """With the pool in the measurement's folder on the disk, or elsewhere."""
     def arguments(folder):
         pool = os.path.join(pool_folder or folder, "pool")
@@ -49,7 +55,15 @@ def tatp(options, name, users, seconds, pool_folder=None, soon=True, once=False,
                  "--subscribers", str(options.subscribers), "--seconds", str(seconds),
                  "--ramp-up", str(options.ramp_up), "--json", os.path.join(folder, "tatp.json")]
         return words + (["--durable-within", str(SOON_MS)] if soon else []) + list(more)
-    return Measurement(name, arguments, "tatp.json", seconds, once)
+    return Measurement(name, arguments, "tatp.json", seconds, once, environment)
+
+
+def processor_time(options):
+    """UPDATE_LOCATION on a tmpfs without and with a journal, for which nobody waits."""
+    mix = ("--mix", "update-location")
+    return [tatp(options, "journal-cpu-tmpfs", 1, options.seconds, options.tmpfs, more=mix),
+            tatp(options, "journal-cpu", 1, options.seconds, options.tmpfs, more=mix,
+                 environment={"FLUGS_MEDIUM": "file"})]
 
 
 def memory(options):
@@ -70,6 +84,7 @@ def measurements(options):
     return plan + [tatp(options, "tatp-disk-1", 1, options.seconds, soon=False),
                    tatp(options, "tatp-no-checkpoint", 1, options.seconds, soon=False,
                         more=NO_CHECKPOINT),
+                   *processor_time(options),
                    memory(options),
                    tatp(options, "tatp-disk-sustained", SUSTAINED_USERS, options.sustained,
                         once=True)]
@@ -101,11 +116,12 @@ class Runner:
         folder = os.path.join(self._directory, f"{measurement.name}-{number}")
         os.mkdir(folder)
         command = [self._flugs, *measurement.arguments(folder)]
-        print(f"{measurement.name}, run {number}: {' '.join(command)}", file=sys.stderr,
-              flush=True)
+        print(f"{measurement.name}, run {number}: {measurement.settings()}{' '.join(command)}",
+              file=sys.stderr, flush=True)
         started = time.monotonic()
         log = os.path.join(folder, "log")
-        status = self._execute(command, log, measurement.seconds + SPARE_SECONDS)
+        status = self._execute(command, log, measurement.seconds + SPARE_SECONDS,
+                               {**os.environ, **measurement.environment})
         result = self._result(os.path.join(folder, measurement.result))
         why = self._why(status, result, log)
         if result and not why and "tmpfs" not in measurement.name:
@@ -115,11 +131,12 @@ class Runner:
                 "seconds": round(time.monotonic() - started, 1), "result": result}
 
     @staticmethod
-    def _execute(command, log, seconds):
+    def _execute(command, log, seconds, environment):
         """The exit status. What the command has started dies with it."""
         with open(log, "w", encoding="utf-8") as file:
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT,
-                                       stdin=subprocess.DEVNULL, start_new_session=True)
+                                       stdin=subprocess.DEVNULL, start_new_session=True,
+                                       env=environment)
             try:
                 return process.wait(seconds)
             except BaseException as error:

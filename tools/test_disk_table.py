@@ -35,7 +35,8 @@ MACHINE = {"cpu": "a processor", "cores": 2, "kernel": "Linux"}
 STUB = """#!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in
-    --json) echo '{"executed_tps": 700, "medium": "file", "commit": "abc"}' >"$2" ;;
+    --json) echo '{"executed_tps": 700, "medium": "file", "commit": "abc", "asked":' >"$2"
+            echo '"'"$FLUGS_MEDIUM"'"}' >>"$2" ;;
     --users) [ "$2" != 2 ] || { echo 'flugs: too many users' >&2; exit 2; } ;;
   esac
   shift
@@ -62,6 +63,10 @@ def tatp(tps, late=0.0, writes=1.0, record_bytes=728):
     return {"executed_tps": tps, "durability": {"late_share": late}, "guarantee": "soon",
             "journal_per_write_txn": {"writes": writes, "record_bytes": record_bytes},
             "latency_ns": {"update_location": {"p999": 2.5e6}}}
+
+
+def processor(user, system):
+    return {"processor_ns_per_write_txn": {"user": user, "system": system}}
 
 
 def runs(*results, status=0, why=""):
@@ -201,6 +206,17 @@ class Rows(unittest.TestCase):
                          ("2.5 ms", "flugs without: 2.5 ms", "1"))
         self.assertEqual(disk_table.checkpoint_row(found).reached(), "goal")
 
+    def test_processor_time_of_the_journal_is_what_it_takes_more(self):
+        found = results(journal_cpu=runs(processor(1400, 100), processor(1500, 120)),
+                        journal_cpu_tmpfs=runs(processor(1000, 0)))
+        row = disk_table.processor_row(found)
+        self.assertEqual(row.cells()[1:], (
+            "1560 ns (1500 ns to 1620 ns), of it 110 ns in the kernel",
+            "flugs without: 1000 ns, of it 0 ns in the kernel", "560 ns more", "at most 600 ns",
+            "at most 300 ns", "floor"))
+        row = disk_table.processor_row(results(journal_cpu_tmpfs=runs(processor(1000, 0))))
+        self.assertEqual(row.reached(), "not measured: was not run")
+
 
 class Table(unittest.TestCase):
     def test_it_has_all_rows_and_the_conditions(self):
@@ -251,7 +267,8 @@ class Runs(unittest.TestCase):
     def test_every_row_has_its_measurement(self):
         names = [*(f"rivals-{users}" for users in disk_table.USERS), "tatp-disk-soon-1",
                  "tatp-disk-soon-2", "tatp-tmpfs-soon-1", "tatp-tmpfs-soon-2", "tatp-disk-1",
-                 "tatp-no-checkpoint", "tatp-disk-sustained", "memory"]
+                 "tatp-no-checkpoint", "tatp-disk-sustained", "memory", "journal-cpu",
+                 "journal-cpu-tmpfs"]
         self.assertCountEqual(self.plan(), names)
 
     def test_commands_have_the_sizes_that_were_asked_for(self):
@@ -260,7 +277,8 @@ class Runs(unittest.TestCase):
         self.assertEqual(sustained[:4], ["bench", "tatp", "--pool", "/disk/pool"])
         for words in (["--seconds", "7.0"], ["--subscribers", "1000"], ["--durable-within", "10"]):
             self.assertEqual(sustained[sustained.index(words[0]) + 1], words[1])
-        self.assertIn("/memory/pool", plan["tatp-tmpfs-soon-1"].arguments("/disk"))
+        for name in ("tatp-tmpfs-soon-1", "journal-cpu"):
+            self.assertIn("/memory/pool", plan[name].arguments("/disk"))
         self.assertNotIn("--durable-within", plan["tatp-disk-1"].arguments("/disk"))
 
     def test_a_run_has_its_result_or_the_reason(self):
@@ -270,7 +288,9 @@ class Runs(unittest.TestCase):
             good = runner.run(plan["tatp-disk-1"], 1)
             bad = runner.run(plan["tatp-disk-soon-2"], 1)
             silent = runner.run(plan["memory"], 1)
+            journal = runner.run(plan["journal-cpu"], 1)
         self.assertEqual((good["why"], good["result"]["executed_tps"]), ("", 700))
+        self.assertEqual((good["result"]["asked"], journal["result"]["asked"]), ("", "file"))
         self.assertEqual((bad["why"], bad["result"]), ("status 2: too many users", None))
         self.assertEqual(silent["why"], "it wrote no result")
 

@@ -1,5 +1,6 @@
 #include "bench/support/clock.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <fstream>
@@ -21,6 +22,16 @@ std::uint64_t read_clock(clockid_t clock) noexcept {
 std::uint64_t monotonic_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
 std::uint64_t process_cpu_ns() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+ProcessorTime process_processor_time() noexcept {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return {};
+  const auto ns = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(time.tv_usec) * 1'000u;
+  };
+  return {ns(usage.ru_utime), ns(usage.ru_stime)};
+}
 
 namespace {
 

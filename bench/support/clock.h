@@ -18,6 +18,12 @@ inline double ms_since(std::uint64_t begin_ns) noexcept { return seconds_since(b
 
 /// Processor time of all threads of this process, nanoseconds.
 std::uint64_t process_cpu_ns() noexcept;
+/// The same, split into what the process did itself and what the kernel did for it.
+struct ProcessorTime {
+  std::uint64_t user_ns = 0;
+  std::uint64_t system_ns = 0;
+};
+ProcessorTime process_processor_time() noexcept;
 
 /// The cheapest clock there is for timing single transactions: the time-stamp counter where the
 /// machine says that it runs at a constant rate, else CLOCK_MONOTONIC.

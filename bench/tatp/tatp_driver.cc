@@ -65,11 +65,14 @@ TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Popul
     merges.emplace(database, [&users] { return users.executed(); });
     control.merges.store(&*merges, std::memory_order_release);
   }
+  const ProcessorTime processor = process_processor_time();
   const std::uint64_t begin_ns = monotonic_ns();
   control.set(TatpPhase::kSampling);
   watch.wait(begin_ns, options.seconds, options.ramp_up_seconds, &result.tps_by_second);
   control.set(TatpPhase::kStopped);
   result.seconds = seconds_since(begin_ns);
+  const ProcessorTime now = process_processor_time();
+  result.processor = {now.user_ns - processor.user_ns, now.system_ns - processor.system_ns};
   result.after = database.statistics();
   if (merges) result.share_during_merge = merges->share_during_merge();
   result.dram_bytes = dram_bytes();
@@ -112,6 +115,11 @@ double TatpRunResult::per_write(std::uint64_t Statistics::* counter) const noexc
   const std::uint64_t writes = after.transactions_committed - before.transactions_committed;
   if (writes == 0) return 0;
   return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(writes);
+}
+
+double TatpRunResult::ns_per_write(std::uint64_t ns) const noexcept {
+  const std::uint64_t writes = after.transactions_committed - before.transactions_committed;
+  return writes == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(writes);
 }
 
 double TatpRunResult::per_executed(std::uint64_t Statistics::* counter) const noexcept {

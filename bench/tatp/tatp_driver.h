@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/shared_words.h"
+#include "bench/support/clock.h"
 #include "bench/support/histogram.h"
 #include "bench/tatp/tatp_transactions.h"
 #include "bench/tatp/witness.h"
@@ -63,6 +64,7 @@ struct TatpRunResult {
   Statistics before;                ///< at the begin of sampling
   Statistics after;
   std::uint64_t dram_bytes = 0;  ///< of the process, at the end of sampling
+  ProcessorTime processor;       ///< of all threads, while it was sampled
   std::uint64_t checksum = 0;    ///< of everything read
   Status failure;                ///< the first transaction that may not fail and did
 
@@ -78,6 +80,8 @@ struct TatpRunResult {
   double per_second(std::uint64_t count) const noexcept;
   /// A counter's growth within the sampling period for each committed write transaction; 0 without.
   double per_write(std::uint64_t Statistics::* counter) const noexcept;
+  /// A number of nanoseconds for each of them; 0 without.
+  double ns_per_write(std::uint64_t ns) const noexcept;
   /// The same for each executed transaction.
   double per_executed(std::uint64_t Statistics::* counter) const noexcept;
 };

@@ -46,9 +46,10 @@ constexpr std::uint64_t committed_bytes(TatpType type) noexcept {
 
 /// Which transactions a run consists of.
 enum class TatpMix : std::uint8_t {
-  kFull,           ///< 35 10 35 2 14 2 2 %
-  kRead,           ///< the three reads: 33 33 34 %
-  kGetSubscriber,  ///< GET_SUBSCRIBER_DATA alone
+  kFull,            ///< 35 10 35 2 14 2 2 %
+  kRead,            ///< the three reads: 33 33 34 %
+  kGetSubscriber,   ///< GET_SUBSCRIBER_DATA alone
+  kUpdateLocation,  ///< UPDATE_LOCATION alone
 };
 
 enum class TatpDistribution : std::uint8_t { kNuRand, kUniform };
@@ -102,6 +103,9 @@ class TatpGenerator {
         break;
       case TatpMix::kGetSubscriber:
         shares_ = {100, 100, 100, 100, 100, 100, 100};
+        break;
+      case TatpMix::kUpdateLocation:
+        shares_ = {0, 0, 0, 0, 100, 100, 100};
         break;
     }
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/restart/restart_data.h"
+#include "bench/support/clock.h"
 #include "bench/tatp/tatp_request.h"
 
 namespace flugs::bench {
@@ -82,6 +83,32 @@ TEST_CASE("the mix has the shares of the description, inputs stay in their domai
   const std::array<double, kTatpTypes> shares = {0.35, 0.10, 0.35, 0.02, 0.14, 0.02, 0.02};
   for (std::size_t i = 0; i < kTatpTypes; ++i)
     CHECK(static_cast<double>(counts[i]) / kDraws == Approx(shares[i]).margin(0.002));
+}
+
+TEST_CASE("a mix of one transaction has no other", "[tatp]") {
+  PopulationOptions options;
+  options.subscribers = 1000;
+  const auto check = [&](TatpMix mix, TatpType only) {
+    TatpGenerator generator(Population(options), mix, TatpDistribution::kNuRand, 7);
+    TatpRequest request;
+    for (int i = 0; i < 1000; ++i) {
+      generator.next(request);
+      REQUIRE(request.type == only);
+    }
+  };
+  check(TatpMix::kGetSubscriber, TatpType::kGetSubscriberData);
+  check(TatpMix::kUpdateLocation, TatpType::kUpdateLocation);
+}
+
+TEST_CASE("processor time is split into that of the process and of the kernel", "[bench]") {
+  const ProcessorTime before = process_processor_time();
+  const std::uint64_t begin = process_cpu_ns();
+  while (process_cpu_ns() - begin < 50'000'000) {
+  }
+  const ProcessorTime after = process_processor_time();
+  const std::uint64_t both = after.user_ns - before.user_ns + (after.system_ns - before.system_ns);
+  CHECK(both >= 40'000'000);  // the kernel counts in ticks of up to 10 ms
+  CHECK(both <= 10 * 50'000'000);
 }
 
 TEST_CASE("in verification mode updates keep data_a mod 2 = bit_1 in the lowest facility",

@@ -93,6 +93,12 @@ TEST_CASE("the medium is detected, and its guarantee is stated", "[pmem][pool]")
   CHECK((*Pool::open(options_for(file)))->medium().flush_name() == "journal");
   CHECK((*Pool::open(options_for(file)))->medium().kind() == MediumKind::kFile);
   unsetenv("PMEM_IS_PMEM_FORCE");
+  setenv("FLUGS_MEDIUM", "file", 1);
+  CHECK((*Pool::open(options_for(emulated)))->medium().flush_name() == "journal");
+  setenv("FLUGS_MEDIUM", "dax", 1);
+  CHECK((*Pool::open(options_for(emulated)))->medium().kind() == MediumKind::kEmulated);
+  unsetenv("FLUGS_MEDIUM");
+  CHECK((*Pool::open(options_for(emulated)))->medium().kind() == MediumKind::kEmulated);
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().kind() == MediumKind::kMemory);
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().flush_name() == "none");
   CHECK(facts_of(MediumKind::kEmulated).name == "emulated");

@@ -175,6 +175,8 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["per_write_txn"] = {{"fences", run.per_write(&Statistics::fences)},
                            {"lines_flushed", run.per_write(&Statistics::lines_flushed)},
                            {"bytes_written", run.per_write(&Statistics::bytes_written)}};
+  json["processor_ns_per_write_txn"] = {{"user", run.ns_per_write(run.processor.user_ns)},
+                                        {"system", run.ns_per_write(run.processor.system_ns)}};
   json["journal_per_write_txn"] = journal_json(run);
   json["scm_lines_per_txn"] = scm_lines_json(run);
   json.update(merge_json(options, figures));
@@ -257,6 +259,9 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
              run.per_write(&Statistics::fences), run.per_write(&Statistics::lines_flushed),
              run.per_write(&Statistics::bytes_written));
+  fmt::print("processor, likewise       {} by itself, {} in the kernel\n",
+             format_ns(static_cast<std::uint64_t>(run.ns_per_write(run.processor.user_ns))),
+             format_ns(static_cast<std::uint64_t>(run.ns_per_write(run.processor.system_ns))));
   if (run.after.journal_writes != 0)
     fmt::print("journal, likewise         writes {:.2f}   bytes {:.0f}, with padding {:.0f}\n",
                run.per_write(&Statistics::journal_writes),

@@ -12,9 +12,11 @@ namespace flugs::tools {
 
 namespace {
 
-const std::map<std::string, bench::TatpMix> kMixes = {{"full", bench::TatpMix::kFull},
-                                                      {"read", bench::TatpMix::kRead},
-                                                      {"get-sub", bench::TatpMix::kGetSubscriber}};
+const std::map<std::string, bench::TatpMix> kMixes = {
+    {"full", bench::TatpMix::kFull},
+    {"read", bench::TatpMix::kRead},
+    {"get-sub", bench::TatpMix::kGetSubscriber},
+    {"update-location", bench::TatpMix::kUpdateLocation}};
 const std::map<std::string, Isolation, std::less<>> kLevels = {
     {"snapshot", Isolation::kSnapshot},
     {"serializable", Isolation::kSerializable},
