@@ -193,7 +193,7 @@ Result<ArrowBatch> ArrowBatch::make(const ArrowArray& array,
       return failed(damaged("a dictionary, or none, against the schema"));
     Result<ValueArray> values = batch.values_of(*child, field.format, array.offset, array.length);
     if (!values.ok()) return failed(values.status());
-    BatchColumn& column = batch.columns_.emplace_back();
+    flugs::BatchColumn& column = batch.columns_.emplace_back();
     column.column = field.column;
     column.values = *values;
     if (!field.entries) continue;

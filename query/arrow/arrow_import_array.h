@@ -34,7 +34,7 @@ class ArrowBatch {
   Status change(const ArrowFormat& format, ValueArray& values);
 
   std::size_t rows_ = 0;
-  std::vector<BatchColumn> columns_;
+  std::vector<flugs::BatchColumn> columns_;
   // Their addresses stay, also when the batch moves.
   std::deque<std::vector<std::int64_t>> changed_;
   std::deque<std::vector<std::string_view>> buffers_;
