@@ -152,7 +152,9 @@ void Exerciser::insert_rows(Open& open, ModelTable& table) {
   std::vector<RowId> ids(takes_ids ? rows.size() : 0);
   std::vector<ModelRow> numbered_rows = rows;
   number(table, numbered_rows, next_pending_);
-  const Outcomes expected = model_.insert(*open.model, table, std::move(numbered_rows));
+  const Outcomes expected =
+      by_column ? model_.insert_by_column(*open.model, table, std::move(numbered_rows))
+                : model_.insert(*open.model, table, std::move(numbered_rows));
   if (expected.ok() && !column && !rows.empty() && random_.chance(10)) {
     std::stop_source source;
     source.request_stop();

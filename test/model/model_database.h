@@ -167,6 +167,10 @@ class ModelDatabase {
   // Statements. A statement that must succeed is already applied, and its writes wait for their
   // RowIds. Untold: the effect of its cascades depends on the order in which they reach rows.
   Outcomes insert(ModelTransaction& transaction, ModelTable& table, std::vector<ModelRow> rows);
+  /// By Transaction::insert_columns, which may meet a key that is taken before a value of a later
+  /// row that does not fit.
+  Outcomes insert_by_column(ModelTransaction& transaction, ModelTable& table,
+                            std::vector<ModelRow> rows);
   /// `named`: the columns that the call names. `row`: the whole row as it will be.
   Outcomes update(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
                   const std::vector<std::size_t>& named, const ModelRow& row);

@@ -154,6 +154,15 @@ Outcomes ModelDatabase::insert(ModelTransaction& transaction, ModelTable& table,
   return table.foreign_keys.empty() ? Outcomes() : finish_statement(transaction, mark);
 }
 
+Outcomes ModelDatabase::insert_by_column(ModelTransaction& transaction, ModelTable& table,
+                                         std::vector<ModelRow> rows) {
+  const auto fits = [&](const ModelRow& row) { return judge_values(table, row).ok(); };
+  const bool is_later_refused =
+      !rows.empty() && fits(rows.front()) && !std::all_of(rows.begin(), rows.end(), fits);
+  const Outcomes judged = insert(transaction, table, std::move(rows));
+  return is_later_refused ? judged | judged_of_many() : judged;
+}
+
 Outcomes ModelDatabase::update(ModelTransaction& transaction, ModelTable& table,
                                const SeenRow& seen, const std::vector<std::size_t>& named,
                                const ModelRow& row) {

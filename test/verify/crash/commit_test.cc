@@ -13,9 +13,9 @@ TEST_CASE("no crash state of an insert loses or tears a transaction", "[crash]")
 }
 
 TEST_CASE("no crash state of rows given by column loses or tears a transaction", "[crash]") {
-  must_hold({.protocol = "columns"});
-  must_hold({.protocol = "columns", .hints = true});
-  must_hold({.protocol = "columns", .tears_words = true, .nested_depth = 0});
+  must_hold({.protocol = "by_column"});
+  must_hold({.protocol = "by_column", .hints = true});
+  must_hold({.protocol = "by_column", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no crash state of an update or a delete loses or tears a transaction", "[crash]") {

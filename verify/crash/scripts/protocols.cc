@@ -79,8 +79,8 @@ constexpr TurnMix kMerges{.insert = 3,
 
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
-    Protocol{"columns", "rows inserted that are given column by column, some aborted",
-             script_columns, kWrites, 256},
+    Protocol{"by_column", "rows inserted that are given column by column, some aborted",
+             script_by_column, kWrites, 256},
     Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
     Protocol{"savepoints", "transactions that take a part of their writes back", script_savepoints,
              kParts, 256},

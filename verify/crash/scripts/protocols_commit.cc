@@ -35,7 +35,7 @@ void script_inserts(CrashRig& rig) {
 
 // Rows that are given column by column: new texts, long ones, NULLs, and rows beside those of other
 // calls. In the end the first of a chunk that has wider cells.
-void script_columns(CrashRig& rig) {
+void script_by_column(CrashRig& rig) {
   populate(rig);
   std::vector<std::vector<Value>> people;
   for (std::int32_t id = 20; id < 32; ++id) {

@@ -9,7 +9,7 @@ namespace flugs::crash {
 
 void script_inserts(CrashRig& rig);
 void script_updates(CrashRig& rig);
-void script_columns(CrashRig& rig);
+void script_by_column(CrashRig& rig);
 void script_savepoints(CrashRig& rig);
 void script_large_transactions(CrashRig& rig);
 void script_forgotten_intents(CrashRig& rig);
