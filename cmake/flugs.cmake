@@ -128,14 +128,19 @@ function(flugs_join_layers objects)
   set(${objects} ${result} PARENT_SCOPE)
 endfunction()
 
-# A program: flugs_program(target SOURCES ... USES ...), on jemalloc if it is there, unless a
-# sanitizer brings its own allocator. The library itself never forces an allocator on its users.
+# Links jemalloc if it is there, unless a sanitizer brings its own allocator. The library itself
+# never forces an allocator on its users.
+function(flugs_allocator target)
+  if(NOT FLUGS_SANITIZE AND TARGET PkgConfig::JEMALLOC)
+    target_link_libraries(${target} PRIVATE PkgConfig::JEMALLOC)
+  endif()
+endfunction()
+
+# A program: flugs_program(target SOURCES ... USES ...), on jemalloc.
 function(flugs_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE flugs_internals ${arg_USES})
-  if(NOT FLUGS_SANITIZE AND TARGET PkgConfig::JEMALLOC)
-    target_link_libraries(${target} PRIVATE PkgConfig::JEMALLOC)
-  endif()
+  flugs_allocator(${target})
   flugs_settings(${target})
 endfunction()
