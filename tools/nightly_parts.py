@@ -106,6 +106,26 @@ def kills_on_full_medium(programs, rounds, seed):
                           "failures"))]
 
 
+def kill_python(programs, kills, seed):
+    python = os.path.join(ROOT, ".cache", "python", "bin", "python")
+    script = os.path.join(ROOT, "bindings", "python", "tests", "kill_inserts.py")
+    package = os.path.join(programs.release, "bindings", "python")
+    modules = [os.path.join(package, "flugs", name)
+               for name in sorted(os.listdir(os.path.join(package, "flugs")))
+               if name.endswith(".so")]
+    return [Step(str(i), [python, "-B", script, "--kills", str(size), "--seed", str(seed + i)],
+                 {"PYTHONPATH": package}, figures=("kills", "acknowledged", "lost_acknowledged"),
+                 programs=(script, *modules))
+            for i, _, size in slices(kills, ROUNDS_OF_KILLS_PER_STEP)]
+
+
+def wheel(programs, _, __):
+    tool = os.path.join(ROOT, "tools", "python")
+    out = os.path.join(programs.release, "wheel")
+    command = 'rm -rf "$2" && "$1" --wheel "$2" && "$1" --try "$2"/*.whl'
+    return [Step("0", ["sh", "-c", command, "sh", tool, out], programs=(tool, programs.flugs()[0]))]
+
+
 def full_pool(programs, cases, seed):
     """As many cases of tables of numbers as of any tables."""
     return [Step(str(i), [programs.test("space")],
@@ -221,6 +241,10 @@ PARTS = (
          2_000, "kills", kills("random"), ("flugs_tool",)),
     Part("kill_full_medium", "the same on a file system that is filled, and freed again",
          500, "kills", kills_on_full_medium, ("flugs_tool",)),
+    Part("kill_python", "inserts from Python, killed", 10_000, "kills", kill_python,
+         ("flugs_python",)),
+    Part("wheel", "a wheel of the Python module, installed where no library of PMDK is", 1, "run",
+         wheel, ("flugs_tool",)),
     Part("full_pool", "pools that are filled, emptied and filled again",
          1_000, "cases", full_pool, ("flugs_space_test",)),
     Part("history", "random transactions, recorded and checked for their isolation level",

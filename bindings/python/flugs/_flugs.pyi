@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas
 import polars
@@ -12,6 +12,15 @@ from flugs._schema import Column, ForeignKey, Key
 
 T = TypeVar("T")
 Row = Mapping[str, Any] | tuple[Any, ...] | list[Any]
+
+class _Stream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class _Array(Protocol):
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+Arrow = _Stream | _Array
 
 class Expr:
     """
@@ -297,9 +306,9 @@ class Table:
         Adds a row, and commits. Returns its number, if the table gives numbers.
         """
 
-    def insert_rows(self, rows: Iterable[Row]) -> int:
+    def insert_rows(self, rows: Iterable[Row] | Arrow) -> int:
         """
-        Adds all rows or, if one fails, none, and commits. Returns their number.
+        Adds all rows or, if one fails, none, and commits: see Transaction.insert_rows.
         """
 
     def update(self, values: Any, changes: Mapping[str, Any], key: str | None = None) -> None:
@@ -374,8 +383,10 @@ class Transaction:
         Adds a row: a dict, or a tuple with a value for each column. Returns its number if the table has an auto-increment column.
         """
 
-    def insert_rows(self, table: str | Table, rows: Iterable[Row]) -> int:
-        """Adds all rows or, if one fails, none. Returns their number."""
+    def insert_rows(self, table: str | Table, rows: Iterable[Row] | Arrow) -> int:
+        """
+        Adds all rows or, if one fails, none: an iterable of rows, or anything that gives Arrow, such as a frame of polars, column by column. Returns their number.
+        """
 
     def update(self, table: str | Table, values: Any, changes: Mapping[str, Any], key: str | None = None) -> None:
         """Gives columns of the row with these values of a unique key new values."""

@@ -31,7 +31,7 @@ class Gate {
 
  private:
   static std::uintptr_t name_of_thread() noexcept {
-    thread_local char name = 0;
+    static thread_local char name [[gnu::tls_model("initial-exec")]] = 0;
     return reinterpret_cast<std::uintptr_t>(&name);
   }
   bool try_enter(std::uintptr_t self) noexcept {

@@ -27,7 +27,8 @@ class InCall {
   static bool is_any() noexcept { return count_ != 0; }
 
  private:
-  static inline thread_local unsigned count_ = 0;
+  // The few bytes that a module loaded later may have where access is quick.
+  static inline thread_local unsigned count_ [[gnu::tls_model("initial-exec")]] = 0;
 };
 
 /// An open database, as long as any object of Python refers to it. Closing it ends what is open,

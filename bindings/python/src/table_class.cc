@@ -129,11 +129,11 @@ void bind_table_writes(nb::class_<PyTable>& table) {
           "insert_rows",
           [](const PyTable& self, nb::handle rows) {
             return write(self, 1000, [&](Transaction& t, const TableInfo& info) {
-              return insert_rows(t, info, rows);
+              return is_arrow(rows) ? insert_arrow(t, info, rows) : insert_rows(t, info, rows);
             });
           },
-          "rows"_a, nb::sig("def insert_rows(self, rows: Iterable[Row]) -> int"),
-          "Adds all rows or, if one fails, none, and commits. Returns their number.")
+          "rows"_a, nb::sig("def insert_rows(self, rows: Iterable[Row] | Arrow) -> int"),
+          "Adds all rows or, if one fails, none, and commits: see Transaction.insert_rows.")
       .def(
           "update",
           [](const PyTable& self, nb::handle values, nb::handle changes, nb::handle key) {

@@ -100,13 +100,11 @@ const ColumnInfo& TableInfo::column(nb::handle wanted) const {
 }
 
 nb::object to_dict(const TableInfo& table, const Row& row) {
-  std::array<Value, kColumnsOnStack> on_stack;
-  std::vector<Value> more;
-  std::span<Value> values(on_stack.data(), std::min(table.columns.size(), on_stack.size()));
-  if (table.columns.size() > on_stack.size()) {
-    more.resize(table.columns.size());
-    values = more;
-  }
+  const std::size_t count = table.columns.size();
+  const bool fits = count <= kColumnsOnStack;
+  FewValues<kColumnsOnStack> few(fits ? count : 0);
+  std::vector<Value> many(fits ? 0 : count);
+  const std::span<Value> values = fits ? few.all() : std::span<Value>(many);
   row.get_all(values);
   nb::object dict = nb::steal(PyDict_Copy(table.empty_row.ptr()));
   if (!dict.is_valid()) throw nb::python_error();
@@ -180,14 +178,13 @@ std::span<const Value> RowValues::complete(const TableInfo& table) {
 
 KeyValues::KeyValues(nb::handle values) {
   if (!PyTuple_Check(values.ptr())) {
-    values_[0] = to_value(values, kept_if_needed(kept_));
-    size_ = 1;
+    values_.add(to_value(values, kept_if_needed(kept_)));
     return;
   }
   const auto size = static_cast<std::size_t>(PyTuple_GET_SIZE(values.ptr()));
   if (size > kMost) raise_type("a key has at most 16 values");
-  for (; size_ < size; ++size_)
-    values_[size_] = to_value(PyTuple_GET_ITEM(values.ptr(), size_), kept_if_needed(kept_));
+  for (std::size_t i = 0; i < size; ++i)
+    values_.add(to_value(PyTuple_GET_ITEM(values.ptr(), i), kept_if_needed(kept_)));
 }
 
 }  // namespace flugs::python

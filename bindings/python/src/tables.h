@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "bindings/python/src/interpreter.h"
@@ -73,18 +77,35 @@ class RowValues {
 /// Appends the values of a tuple or list, one per column of the table.
 void append_row(const TableInfo& table, nb::handle row, std::vector<Value>& values, Kept* kept);
 
+/// Some values on the stack, of which only those that are used are ever made: most are few.
+template <std::size_t kMost>
+class FewValues {
+ public:
+  FewValues() noexcept = default;
+  explicit FewValues(std::size_t size) noexcept : size_(size) {
+    std::uninitialized_value_construct_n(data(), size);
+  }
+  FewValues(const FewValues&) = delete;
+  FewValues& operator=(const FewValues&) = delete;
+  void add(const Value& value) noexcept { std::construct_at(data() + size_++, value); }
+  Value* data() noexcept { return reinterpret_cast<Value*>(bytes_); }
+  std::span<Value> all() noexcept { return {data(), size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  alignas(Value) std::byte bytes_[kMost * sizeof(Value)];
+};
+static_assert(std::is_trivially_destructible_v<Value>);
+
 /// The values of a key: a tuple has one for each column, anything else is the only one.
 class KeyValues {
  public:
   static constexpr std::size_t kMost = 16;
   explicit KeyValues(nb::handle values);
-  operator std::span<const Value>() const noexcept {  // NOLINT(google-explicit-constructor)
-    return {values_.data(), size_};
-  }
+  operator std::span<const Value>() noexcept { return values_.all(); }  // NOLINT
 
  private:
-  std::array<Value, kMost> values_;
-  std::size_t size_ = 0;
+  FewValues<kMost> values_;
   Kept kept_;
 };
 

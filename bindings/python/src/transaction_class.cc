@@ -29,6 +29,13 @@ auto on_table(const PyTransaction& self, nb::handle table, std::uint64_t writes,
   return call(work.transaction(), work.session().table(table));
 }
 
+/// Rows of Python, or of a library that gives them as Arrow.
+std::uint64_t store_rows(Work& work, Transaction& t, const TableInfo& table, nb::handle rows) {
+  if (!is_arrow(rows)) return insert_rows(t, table, rows);
+  const Work::Busy busy(work);
+  return insert_arrow(t, table, rows);
+}
+
 CommitOptions commit_options(std::string_view durability, double soon) {
   CommitOptions options;
   if (durability == "soon")
@@ -173,14 +180,16 @@ void bind_inserts(nb::class_<PyTransaction>& transaction) {
           "insert_rows",
           [](const PyTransaction& self, nb::handle table, nb::handle rows) {
             return on_table(self, table, 0, [&](Transaction& t, const TableInfo& info) {
-              const std::uint64_t count = insert_rows(t, info, rows);
+              const std::uint64_t count = store_rows(*self.work, t, info, rows);
               self.work->wrote(count);
               return count;
             });
           },
           "table"_a, "rows"_a,
-          nb::sig("def insert_rows(self, table: str | Table, rows: Iterable[Row]) -> int"),
-          "Adds all rows or, if one fails, none. Returns their number.");
+          nb::sig("def insert_rows(self, table: str | Table, rows: Iterable[Row] | Arrow) -> int"),
+          "Adds all rows or, if one fails, none: an iterable of rows, or anything that gives "
+          "Arrow, "
+          "such as a frame of polars, column by column. Returns their number.");
 }
 
 void bind_changes(nb::class_<PyTransaction>& transaction) {

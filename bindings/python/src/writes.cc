@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "bindings/python/src/errors.h"
+#include "flugs/arrow_import.h"
 #include "flugs/expression.h"
 
 namespace flugs::python {
@@ -32,12 +34,20 @@ std::vector<query::Assignment> assignments_of(nb::handle changes) {
   return result;
 }
 
+/// What an object of another library holds for us to take over.
+template <typename Struct>
+Struct* in_capsule(nb::handle capsule, const char* name) {
+  auto* const held = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (held == nullptr) throw nb::python_error();
+  return held;
+}
+
 }  // namespace
 
 nb::object find(const Transaction& transaction, const TableInfo& table, nb::handle values,
                 nb::handle key_name, bool must_exist) {
   const KeyInfo& key = table.unique_key(key_name);
-  const KeyValues wanted(values);
+  KeyValues wanted(values);
   const Result<Row> row = key.prepared->get(transaction, wanted);
   if (row.ok()) return to_dict(table, *row);
   if (!must_exist && row.code() == StatusCode::kNotFound) return nb::none();
@@ -99,10 +109,36 @@ std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::
   return count;
 }
 
+bool is_arrow(nb::handle rows) {
+  return nb::hasattr(rows, "__arrow_c_stream__") || nb::hasattr(rows, "__arrow_c_array__");
+}
+
+std::uint64_t insert_arrow(Transaction& transaction, const TableInfo& table, nb::handle rows) {
+  Interrupt interrupt;
+  interrupt.begin();
+  const CallOptions options{.progress = interrupt.progress(), .stop = interrupt.token()};
+  nb::object given;  // keeps the capsules
+  std::optional<Result<std::uint64_t>> inserted;
+  if (nb::hasattr(rows, "__arrow_c_stream__")) {
+    given = rows.attr("__arrow_c_stream__")();
+    auto* const stream = in_capsule<ArrowArrayStream>(given, "arrow_array_stream");
+    const Detached detached;
+    inserted = query::insert_arrow(transaction, table.id, stream, options);
+  } else {
+    given = rows.attr("__arrow_c_array__")();
+    auto* const schema = in_capsule<ArrowSchema>(given[0], "arrow_schema");
+    auto* const array = in_capsule<ArrowArray>(given[1], "arrow_array");
+    const Detached detached;
+    inserted = query::insert_arrow(transaction, table.id, schema, array, options);
+  }
+  interrupt.check();
+  return take(*std::move(inserted), {.table = &table});
+}
+
 void update(Transaction& transaction, const TableInfo& table, nb::handle values, nb::handle changes,
             nb::handle key_name) {
   const KeyInfo& key = table.unique_key(key_name);
-  const KeyValues wanted(values);
+  KeyValues wanted(values);
   Kept kept;
   const std::vector<ColumnValue> changed = changes_of(table, changes, kept);
   const Result<RowId> updated = transaction.update(key.id, wanted, changed);
@@ -112,7 +148,7 @@ void update(Transaction& transaction, const TableInfo& table, nb::handle values,
 void remove(Transaction& transaction, const TableInfo& table, nb::handle values,
             nb::handle key_name) {
   const KeyInfo& key = table.unique_key(key_name);
-  const KeyValues wanted(values);
+  KeyValues wanted(values);
   check(key.prepared->remove(transaction, wanted), {&table, key.name.c_str(), values});
 }
 
@@ -144,7 +180,7 @@ bool upsert(Transaction& transaction, const TableInfo& table, nb::handle row, nb
 nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle values,
                 nb::handle key_name, double wait) {
   const KeyInfo& key = table.unique_key(key_name);
-  const KeyValues wanted(values);
+  KeyValues wanted(values);
   const std::chrono::milliseconds limit(static_cast<std::int64_t>(std::ceil(wait * 1000)));
   const auto lock_row = [&] {
     const Detached detached;
@@ -158,7 +194,7 @@ nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle val
 nb::object add(Transaction& transaction, const TableInfo& table, nb::handle values,
                nb::handle column, nb::handle amount, nb::handle key_name) {
   const KeyInfo& key = table.unique_key(key_name);
-  const KeyValues wanted(values);
+  KeyValues wanted(values);
   const ColumnInfo& target = table.column(column);
   const Result<Value> sum = transaction.add(key.id, wanted, target.id, to_value(amount));
   if (!sum.ok()) raise(sum.status(), {&table, key.name.c_str(), values});

@@ -1,6 +1,8 @@
 """Processes of Python are killed in the middle of inserts; what they acknowledged must be there.
 
-kill_inserts.py [--kills N] [--seed S] [--pool PATH]   prints a JSON object; exit status 1: lost
+kill_inserts.py [--kills N] [--seed S] [--pool PATH] [--json FILE]
+
+Prints a JSON object, and writes it to FILE. Exit status 1: something is lost.
 """
 
 import argparse
@@ -68,6 +70,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pool")
+    parser.add_argument("--json")
     arguments = parser.parse_args()
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
     path = arguments.pool or os.path.join(folder, f"flugs_python_kills_{os.getpid()}.pool")
@@ -97,8 +100,12 @@ def main():
         missing, _ = audit(path, acknowledged)
         lost += missing
     os.remove(path)
-    print(json.dumps({"kills": arguments.kills, "acknowledged": acknowledged_rows,
-                      "lost_acknowledged": lost}))
+    result = json.dumps({"kills": arguments.kills, "acknowledged": acknowledged_rows,
+                         "lost_acknowledged": lost})
+    print(result)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            file.write(result)
     return 1 if lost else 0
 
 

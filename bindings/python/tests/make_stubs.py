@@ -14,7 +14,7 @@ HEADER = '''"""The engine of flugs. Made by bindings/python/tests/make_stubs.py.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas
 import polars
@@ -24,6 +24,15 @@ from flugs._schema import Column, ForeignKey, Key
 
 T = TypeVar("T")
 Row = Mapping[str, Any] | tuple[Any, ...] | list[Any]
+
+class _Stream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class _Array(Protocol):
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+Arrow = _Stream | _Array
 
 '''
 

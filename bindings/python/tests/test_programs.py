@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -30,6 +31,25 @@ def test_the_notebook_runs(tmp_path):
     shown = [output for cell in notebook.cells if cell.cell_type == "code"
              for output in cell.outputs]
     assert shown and all(output.output_type != "error" for output in shown)
+
+
+def blocks_of(page):
+    """The examples in Python of a page."""
+    with open(os.path.join(HERE, "..", "..", "..", page), encoding="utf-8") as file:
+        text = file.read()
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "bindings/python/README.md"])
+def test_the_examples_of_the_pages_run(page, path):
+    duckdb = pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    names = {"duckdb": duckdb, "polars": polars}
+    # The page closes its database before it shows the rest.
+    text = "\n".join(blocks_of(page)).replace("\ndb.close()", "")
+    exec(text.replace("/dev/shm/shop.pool", path), names)  # pylint: disable=exec-used
+    if "db" in names:
+        names["db"].close()
 
 
 def test_the_stubs_are_those_of_the_module():
