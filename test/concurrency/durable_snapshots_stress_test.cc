@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kCommitters = 3;
 constexpr std::uint32_t kDurableReaders = 2;
-constexpr std::int64_t kAccounts = 200;
+constexpr std::int64_t kDurableAccounts = 200;
 
 struct Committed {
   std::uint64_t timestamp;
@@ -80,8 +80,8 @@ void check_snapshots(const std::vector<std::vector<Committed>>& commits,
 void transfer(Database& database, TableId table, std::uint64_t seed, Complaint& complaint) {
   bench::Random random(seed);
   for (int i = 0; i < 1500 * kEffort && !complaint.failed(); ++i) {
-    const auto from = static_cast<std::int64_t>(random.below(kAccounts));
-    const auto to = static_cast<std::int64_t>(random.below(kAccounts));
+    const auto from = static_cast<std::int64_t>(random.below(kDurableAccounts));
+    const auto to = static_cast<std::int64_t>(random.below(kDurableAccounts));
     CommitOptions how{.durability = Durability::kSoon, .soon = std::chrono::milliseconds(2)};
     if (i % 32 == 0) how = {};
     const auto move = [&](Transaction& t) {
@@ -98,13 +98,13 @@ void transfer(Database& database, TableId table, std::uint64_t seed, Complaint& 
 void check_accounts(const Transaction& reader, TableId table, Complaint& complaint) {
   std::int64_t sum = 0;
   std::int64_t rows = 0;
-  for (std::int64_t id = 0; id < kAccounts; ++id) {
+  for (std::int64_t id = 0; id < kDurableAccounts; ++id) {
     const Result<Row> row = reader.get({table, 0}, {Value::int64(id)});
     if (row.ok()) sum += row->get<std::int64_t>(ColumnId(1)).value();
     rows += row.ok() ? 1 : 0;
   }
-  complaint.expect(rows == kAccounts, "accounts are missing: " + std::to_string(rows));
-  complaint.expect(sum == kAccounts * 100, "the sum is " + std::to_string(sum));
+  complaint.expect(rows == kDurableAccounts, "accounts are missing: " + std::to_string(rows));
+  complaint.expect(sum == kDurableAccounts * 100, "the sum is " + std::to_string(sum));
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ TEST_CASE("durable readers see whole transactions while tables are merged", "[co
   schema.column("id", Type::kInt64).column("amount", Type::kInt64).primary_key({"id"});
   const TableId table = must(database.create_table(schema));
   Transaction loads = must(database.begin());
-  for (std::int64_t id = 0; id < kAccounts; ++id)
+  for (std::int64_t id = 0; id < kDurableAccounts; ++id)
     must(loads.insert(table, {Value::int64(id), Value::int64(100)}).status());
   must(loads.commit());
   Complaint complaint;

@@ -118,6 +118,22 @@ TEST_CASE("without a journal a durable snapshot is like any other", "[mvcc]") {
   slots->release(slot);
 }
 
+TEST_CASE("no durable snapshot is below the floor", "[mvcc]") {
+  const TemporaryPath path("/var/tmp");
+  TestSlots slots(3, path.string());
+  if (slots.pool().medium().journal() == nullptr) return;
+  mvcc::Slot& reader = *slots->acquire();
+  for (int i = 0; i < 5; ++i) slots->advance();
+  const std::uint64_t floor = slots->oldest_snapshot();
+  // As if a commit had been found late.
+  mvcc::SlotMirror::Half& half = slots->mirrors()[reader.index() == 0 ? 1 : 0].half[0];
+  half.timestamp = 1;
+  half.state = mvcc::SlotMirror::pack(2, mvcc::SlotState::kCommitting);
+  CHECK(slots->begin_durable_snapshot(reader) == floor);
+  CHECK(slots->durable_now(reader) == floor);
+  slots->release(reader);
+}
+
 TEST_CASE("what a durable snapshot may see is not collected, also before it begins", "[mvcc]") {
   const TemporaryPath path("/var/tmp");
   TestSlots slots(2, path.string());
