@@ -124,12 +124,13 @@ flugs_error* flugs_database_open(const char* path, const flugs_options* options,
 flugs_error* flugs_database_close(flugs_database* database) {
   return guarded([&]() -> flugs_error* {
     if (!flugs::c::is_handle(database)) return no_handle("database");
+    if (!database->origin.is_here()) return flugs::c::of_parent("database");
     return flugs::c::close(*database);
   });
 }
 
 void flugs_database_free(flugs_database* database) {
-  if (!flugs::c::is_handle(database)) return;
+  if (!flugs::c::is_handle(database) || !database->origin.is_here()) return;
   flugs_error* error = flugs_database_close(database);
   const bool is_in_use = flugs_error_code(error) == FLUGS_BUSY && !database->is_closed;
   flugs_error_free(error);

@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "bindings/c/errors.h"
+#include "bindings/c/origin.h"
 #include "flugs/database.h"
 
 namespace flugs::c {
@@ -26,6 +26,7 @@ struct flugs_database : flugs::c::Handle<flugs::c::Kind::kDatabase> {
   explicit flugs_database(flugs::Database opened) : core(std::move(opened)) {}
 
   flugs::Database core;
+  flugs::c::Origin origin;
   std::shared_mutex calls;  // shared: a call that belongs to no transaction; else: closing
   bool is_closed = false;   // protected by `calls`
   std::array<flugs::c::Shard, 16> shards;
@@ -38,6 +39,7 @@ template <typename Work>
 flugs_error* with_database(flugs_database* database, Work&& work) noexcept {
   return guarded([&]() -> flugs_error* {
     if (!is_handle(database)) return no_handle("database");
+    if (!database->origin.is_here()) return of_parent("database");
     const std::shared_lock<std::shared_mutex> open(database->calls);
     if (database->is_closed) return misuse("database: it is closed");
     return std::forward<Work>(work)(database->core);

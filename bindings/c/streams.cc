@@ -29,10 +29,15 @@ class ArrowChild final : public Child {
     if (inner_.release != nullptr) inner_.release(&inner_);
     inner_.release = nullptr;
   }
+  void abandon() noexcept override { inner_.release = nullptr; }
 
   /// `call(inner)` in place of a call with the stream.
   template <typename Call>
   int pass(Call&& call) noexcept {
+    if (!owner->origin.is_here()) {
+      error_ = "the stream belongs to the process that has forked this one";
+      return EINVAL;
+    }
     const Use use(*owner, Nesting::kAllowed);
     if (!use.ok()) {
       error_ = "a call with the transaction is running in another thread";

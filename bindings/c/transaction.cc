@@ -86,6 +86,7 @@ void add_child(Child& child) { child.owner->children.push_back(&child); }
 
 void remove_child(Child& child) noexcept {
   flugs_transaction& owner = *child.owner;
+  if (!owner.origin.is_here()) return child.abandon();
   const auto remove = [&] {
     std::erase(owner.children, &child);
     child.end();
@@ -110,6 +111,7 @@ flugs_error* flugs_transaction_begin(flugs_database* database, flugs_access acce
     if (out == nullptr) return no_pointer("out");
     *out = nullptr;
     if (!flugs::c::is_handle(database)) return no_handle("database");
+    if (!database->origin.is_here()) return flugs::c::of_parent("database");
     if (access < FLUGS_READ_WRITE || access > FLUGS_READ_ONLY_ACCESS)
       return flugs::c::misuse("access: no such number");
     if (isolation < FLUGS_SNAPSHOT || isolation > FLUGS_READ_COMMITTED)
@@ -158,6 +160,7 @@ flugs_error* flugs_transaction_commit(flugs_transaction* transaction,
 flugs_error* flugs_transaction_abort(flugs_transaction* transaction) {
   return flugs::c::guarded([&]() -> flugs_error* {
     if (!flugs::c::is_handle(transaction)) return no_handle("transaction");
+    if (!transaction->origin.is_here()) return flugs::c::of_parent("transaction");
     const flugs::c::Use use(*transaction);
     if (!use.ok()) return flugs::c::in_use();
     flugs::c::end(*transaction);
@@ -168,6 +171,7 @@ flugs_error* flugs_transaction_abort(flugs_transaction* transaction) {
 flugs_error* flugs_transaction_cancel(flugs_transaction* transaction) {
   return flugs::c::guarded([&]() -> flugs_error* {
     if (!flugs::c::is_handle(transaction)) return no_handle("transaction");
+    if (!transaction->origin.is_here()) return flugs::c::of_parent("transaction");
     const std::lock_guard<std::mutex> link(transaction->link);
     if (transaction->database == nullptr)
       return to_c(flugs::Status(flugs::StatusCode::kNotFound, "the transaction has ended"));
@@ -176,7 +180,9 @@ flugs_error* flugs_transaction_cancel(flugs_transaction* transaction) {
 }
 
 void flugs_transaction_free(flugs_transaction* transaction) {
-  if (!flugs::c::is_handle(transaction) || flugs::c::is_used_here(*transaction)) return;
+  if (!flugs::c::is_handle(transaction) || !transaction->origin.is_here() ||
+      flugs::c::is_used_here(*transaction))
+    return;
   std::shared_ptr<flugs_transaction> share;
   {
     const flugs::c::Use use(*transaction, flugs::c::Use::Wait());

@@ -29,6 +29,8 @@ class Child {
   virtual ~Child() = default;
   /// The caller holds `user` of the owner.
   virtual void end() noexcept = 0;
+  /// In a forked child: forgets what belongs to the parent, without a call to the engine.
+  virtual void abandon() noexcept = 0;
 
   const std::shared_ptr<flugs_transaction> owner;
 };
@@ -38,6 +40,7 @@ class Child {
 struct flugs_transaction : flugs::c::Handle<flugs::c::Kind::kTransaction> {
   flugs::Transaction core;
   flugs::TransactionId id;
+  flugs::c::Origin origin;
   std::atomic<pthread_t> user = 0;
   std::vector<flugs::c::Child*> children;  // protected by `user`
   std::mutex link;                         // protects `database` from being read by `cancel`
@@ -91,6 +94,7 @@ flugs_error* has_ended();
 /// have been freed: a stream or a walk keeps it.
 template <typename Work>
 flugs_error* while_open(flugs_transaction& transaction, Work&& work) {
+  if (!transaction.origin.is_here()) return of_parent("transaction");
   const Use use(transaction);
   if (!use.ok()) return in_use();
   if (transaction.database == nullptr) return has_ended();

@@ -1,5 +1,4 @@
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "bindings/c/schema.h"
@@ -14,13 +13,14 @@ namespace {
 class RowsChild final : public Child {
  public:
   RowsChild(std::shared_ptr<flugs_transaction> of, Rows walked)
-      : Child(std::move(of)), rows(std::move(walked)) {
+      : Child(std::move(of)), rows(std::make_unique<Rows>(std::move(walked))) {
     add_child(*this);
   }
   ~RowsChild() override { remove_child(*this); }
   void end() noexcept override { rows.reset(); }
+  void abandon() noexcept override { [[maybe_unused]] const Rows* left = rows.release(); }
 
-  std::optional<Rows> rows;  // nothing: the transaction has ended
+  std::unique_ptr<Rows> rows;  // null: the transaction has ended
 };
 
 }  // namespace

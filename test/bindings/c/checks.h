@@ -14,9 +14,12 @@
   do {                                                                        \
     if (!(condition)) {                                                       \
       fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-      abort();                                                                \
+      give_up();                                                              \
     }                                                                         \
   } while (0)
+
+/* Removes the test's pool, and ends the process. */
+_Noreturn void give_up(void);
 
 /* The call must succeed. */
 #define OK(call) check_ok((call), __FILE__, __LINE__, #call)
@@ -26,7 +29,7 @@
 static inline void check_ok(flugs_error* error, const char* file, int line, const char* call) {
   if (error == NULL) return;
   fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, flugs_error_message(error));
-  abort();
+  give_up();
 }
 
 static inline void check_fails(flugs_error* error, flugs_code code, const char* part,
@@ -34,7 +37,7 @@ static inline void check_fails(flugs_error* error, flugs_code code, const char* 
   if (flugs_error_code(error) != code || strstr(flugs_error_message(error), part) == NULL) {
     fprintf(stderr, "%s:%d: %s gave %s, not %s with '%s'\n", file, line, call,
             flugs_error_message(error), flugs_code_name(code), part);
-    abort();
+    give_up();
   }
   flugs_error_free(error);
 }

@@ -127,25 +127,55 @@ static void commits_have_options(void) {
   flugs_database_free(database);
 }
 
-/* In a child process the handles of the parent fail; they are freed there without effect. */
+/* In a child process the handles of the parent fail, and freeing them does nothing. */
+static void be_a_child(flugs_database* database, flugs_transaction* t, flugs_walk* walk,
+                       struct ArrowArrayStream* stream) {
+  flugs_transaction* of_child = NULL;
+  flugs_value row = flugs_int64(1);
+  size_t rows = 0;
+  uint32_t table = 0;
+  struct ArrowArray batch;
+  FAILS(flugs_transaction_begin(database, 0, 0, &of_child), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_insert(t, table, &row, 1, NULL), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_transaction_abort(t), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_transaction_cancel(t), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_walk_next(walk, &row, 1, &rows), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_table_find(database, "item", &table), FLUGS_INVALID_ARGUMENT, "forked");
+  FAILS(flugs_database_close(database), FLUGS_INVALID_ARGUMENT, "forked");
+  CHECK(stream->get_next(stream, &batch) == EINVAL);
+  CHECK(strstr(stream->get_last_error(stream), "forked") != NULL);
+  stream->release(stream);
+  flugs_walk_free(walk);
+  flugs_transaction_free(t);
+  flugs_database_free(database);
+
+  /* A database of its own. */
+  OK(flugs_database_open(NULL, NULL, &database));
+  flugs_transaction_free(begin(database));
+  flugs_database_free(database);
+  _exit(0);
+}
+
 static void a_forked_child_gets_errors(void) {
   uint32_t table = 0;
   flugs_database* database = open_items(&table);
+  add_items(database, table, 1, 10);
   flugs_transaction* t = begin(database);
+  flugs_query* query = query_of("item");
+  flugs_walk* walk = NULL;
+  struct ArrowArrayStream stream;
+  OK(flugs_query_stream(query, t, NULL, &stream));
+  OK(flugs_walk_create(t, table, NULL, NULL, kId, 1, &walk));
+  fflush(NULL);
   const pid_t child = fork();
   CHECK(child >= 0);
-  if (child == 0) {
-    flugs_transaction* of_child = NULL;
-    flugs_value row = flugs_int64(1);
-    FAILS(flugs_transaction_begin(database, 0, 0, &of_child), FLUGS_INVALID_ARGUMENT, "");
-    FAILS(flugs_insert(t, table, &row, 1, NULL), FLUGS_INVALID_ARGUMENT, "");
-    FAILS(flugs_table_find(database, "item", &table), FLUGS_INVALID_ARGUMENT, "");
-    flugs_transaction_free(t);
-    flugs_database_free(database);
-    _exit(0);
-  }
+  if (child == 0) be_a_child(database, t, walk, &stream);
   int status = -1;
   CHECK(waitpid(child, &status, 0) == child && status == 0);
+  stream.release(&stream);
+  flugs_walk_free(walk);
+  CHECK(run(query, t, NULL) == 10);
+  flugs_query_free(query);
   commit(t);
   flugs_database_free(database);
 }

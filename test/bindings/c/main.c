@@ -6,6 +6,11 @@ const char* test_pool(void) {
   return path;
 }
 
+void give_up(void) {
+  unlink(test_pool());
+  abort();
+}
+
 static const char* const kItemColumns[ITEM_COLUMNS] = {"id",  "flag",   "small", "price", "weight",
                                                        "day", "moment", "name",  "raw"};
 

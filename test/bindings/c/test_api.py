@@ -100,6 +100,15 @@ class Specification(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "twice: flugs_find"):
                 api.load(folder)
 
+    def test_every_option_is_in_the_documentation_of_its_call(self):
+        for source, names in (("database.cc", ("flugs_database_open", "flugs_database_merge")),
+                              ("transaction.cc", ("flugs_transaction_commit",)),
+                              ("queries.cc", ("flugs_query_stream",))):
+            options = re.findall(r'reader\.\w+\(\s*"(\w+)"', read("bindings", "c", source))
+            self.assertGreater(len(options), 1)
+            text = " ".join(str(self.function(name)["doc"]) for name in names)
+            self.assertEqual([o for o in options if not re.search(rf"\b{o}\b", text)], [])
+
     def test_every_stable_function_is_called_from_c(self):
         """A test, or the program of the documentation, calls it."""
         tests = os.path.join("test", "bindings", "c")
