@@ -8,8 +8,6 @@
 
 namespace flugs::c {
 
-namespace {
-
 class RowsChild final : public Child {
  public:
   RowsChild(std::shared_ptr<flugs_transaction> of, Rows walked)
@@ -22,8 +20,6 @@ class RowsChild final : public Child {
 
   std::unique_ptr<Rows> rows;  // null: the transaction has ended
 };
-
-}  // namespace
 
 }  // namespace flugs::c
 

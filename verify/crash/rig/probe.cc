@@ -164,20 +164,24 @@ Result<std::size_t> write_columns(engine::DatabaseCore& core, Transaction& trans
   return ids.size();
 }
 
+/// Makes the first write, or all first ones that are by column. Returns how many these are.
+Result<std::size_t> write_first(engine::DatabaseCore& core, Transaction& transaction,
+                                std::span<const RowWrite> writes, RowIds& row_ids) {
+  if (writes.front().by_column) return write_columns(core, transaction, writes, row_ids);
+  if (Status s = write_one(core, transaction, writes.front(), row_ids); !s.ok()) return s;
+  return std::size_t{1};
+}
+
 }  // namespace
 
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes,
                  RowIds& row_ids) {
   for (std::size_t i = 0; i < writes.size();) {
-    const RowWrite& write = writes[i];
-    Result<std::size_t> written = std::size_t{1};
-    if (write.by_column)
-      written = write_columns(core, transaction, std::span(writes).subspan(i), row_ids);
-    else if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
-      written = s;
+    const Result<std::size_t> written =
+        write_first(core, transaction, std::span(writes).subspan(i), row_ids);
     if (!written.ok())
-      return Status(written.code(), fmt::format("write of table {}, id {}: {}", write.table,
-                                                write.id, written.status().message()));
+      return Status(written.code(), fmt::format("write of table {}, id {}: {}", writes[i].table,
+                                                writes[i].id, written.status().message()));
     i += *written;
   }
   return {};
