@@ -115,9 +115,8 @@ int run_command(const StreamsOptions& options) {
 
 void add_streams(CLI::App& app, Action& action) {
   auto options = std::make_shared<StreamsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "streams",
-      "Reads all rows of a table as streams and as Arrow: time a row, first batch, memory");
+  CLI::App* command =
+      app.add_subcommand("streams", "Reads all rows of a table as streams and as Arrow");
   command->add_option("--rows", options->load.rows, "Rows of the table")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
