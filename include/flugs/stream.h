@@ -117,7 +117,8 @@ class StreamBatch {
   Result<TextColumn> texts(std::size_t column) const;
   /// 1 where the value is NULL, else 0; empty when these rows have no NULL, or no such column.
   std::span<const std::uint8_t> nulls(std::size_t column) const noexcept;
-  /// The dictionary of the texts of a column, which may be kept; null if it has none.
+  /// The dictionary of the texts of a column, which may be kept; null if it has none. It may have
+  /// texts that no row of the snapshot has.
   std::shared_ptr<const TextDictionary> dictionary(std::size_t column) const noexcept;
 
   const std::shared_ptr<const BatchData>& data() const noexcept { return data_; }
@@ -143,8 +144,8 @@ Result<std::span<const double>> StreamBatch::column(std::size_t column) const;
 /// caller asks for a text.
 ///
 /// The stream shows the rows as they were when `stream` was called. The transaction may write
-/// meanwhile, and read. If it had written before `stream` was called, its next write makes the
-/// stream read all rows that are left, within RunOptions::memory_bytes_max.
+/// meanwhile, and read. If it had tried to write before `stream` was called, its next write
+/// makes the stream read all rows that are left, within RunOptions::memory_bytes_max.
 ///
 /// When the transaction ends, the stream fails. It also fails when the transaction undoes (by
 /// rollback_to) a write from before the stream.

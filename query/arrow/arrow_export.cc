@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,25 +50,32 @@ std::string format_of(const ResultColumn& column) {
   FLUGS_CHECK(false);
 }
 
+/// Releases a child that nobody has moved away, in case its parent cannot be made.
+struct Releasing {
+  template <typename Struct>
+  void operator()(Struct* child) const noexcept {
+    if (child->release != nullptr) child->release(child);
+    delete child;
+  }
+};
+template <typename Struct>
+using OwnedStruct = std::unique_ptr<Struct, Releasing>;
+template <typename Struct>
+OwnedStruct<Struct> new_struct() {
+  return OwnedStruct<Struct>(new Struct{});
+}
+
 /// What a schema needs as long as it is not released.
 struct ExportedSchema {
   std::string format;
   std::string name;
-  std::vector<std::unique_ptr<ArrowSchema>> children;
+  std::vector<OwnedStruct<ArrowSchema>> children;
   std::vector<ArrowSchema*> child_pointers;
-  std::unique_ptr<ArrowSchema> dictionary;
+  OwnedStruct<ArrowSchema> dictionary;
 };
 
-template <typename Struct>
-void release_child(Struct* child) noexcept {
-  if (child != nullptr && child->release != nullptr) child->release(child);
-}
-
 void release_schema(ArrowSchema* schema) {
-  const std::unique_ptr<ExportedSchema> exported(
-      static_cast<ExportedSchema*>(schema->private_data));
-  for (const auto& child : exported->children) release_child(child.get());
-  release_child(exported->dictionary.get());
+  delete static_cast<ExportedSchema*>(schema->private_data);
   schema->release = nullptr;
 }
 
@@ -91,7 +99,7 @@ void export_field(const ResultColumn& column, bool has_dictionary, ArrowSchema& 
   if (has_dictionary) {
     auto values = std::make_unique<ExportedSchema>();
     values->format = std::exchange(exported->format, "i");
-    exported->dictionary = std::make_unique<ArrowSchema>();
+    exported->dictionary = new_struct<ArrowSchema>();
     finish_schema(std::move(values), 0, *exported->dictionary);
   }
   finish_schema(std::move(exported), ARROW_FLAG_NULLABLE, out);
@@ -105,15 +113,13 @@ struct Exported {
   ArrowBuffer validity;
   ArrowBuffer values;
   std::array<const void*, 3> buffers{};
-  std::vector<std::unique_ptr<ArrowArray>> children;
+  std::vector<OwnedStruct<ArrowArray>> children;
   std::vector<ArrowArray*> child_pointers;
-  std::unique_ptr<ArrowArray> dictionary;
+  OwnedStruct<ArrowArray> dictionary;
 };
 
 void release_array(ArrowArray* array) {
-  const std::unique_ptr<Exported> exported(static_cast<Exported*>(array->private_data));
-  for (const auto& child : exported->children) release_child(child.get());
-  release_child(exported->dictionary.get());
+  delete static_cast<Exported*>(array->private_data);
   array->release = nullptr;
 }
 
@@ -146,7 +152,7 @@ void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
     to.buffers[2] = from.bytes.data();
     return;
   }
-  to.dictionary = std::make_unique<ArrowArray>();
+  to.dictionary = new_struct<ArrowArray>();
   export_dictionary(from.dictionary, *to.dictionary);
 }
 
@@ -189,10 +195,12 @@ void export_column(const std::shared_ptr<const BatchData>& batch, std::size_t co
   finish_array(std::move(exported), batch->rows, null_count, has_bytes ? 3 : 2, out);
 }
 
-/// A stream under way.
+/// A stream under way. `batch` is the one that the next array shows: if there is no memory for the
+/// array, it is not lost.
 struct ExportedStream {
   explicit ExportedStream(ResultStream of) noexcept : stream(std::move(of)) {}
   ResultStream stream;
+  std::optional<StreamBatch> batch;
   std::string error;
 };
 
@@ -213,6 +221,7 @@ int code_of(StatusCode code) noexcept {
 template <typename Work>
 int guarded_call(ExportedStream& exported, Work&& work) noexcept {
   try {
+    exported.error.clear();
     const Status status = work();
     if (status.ok()) return 0;
     exported.error = status.to_string();
@@ -234,9 +243,14 @@ int stream_next(ArrowArrayStream* arrow, ArrowArray* out) {
   auto& exported = *static_cast<ExportedStream*>(arrow->private_data);
   return guarded_call(exported, [&] {
     *out = {};
-    const StreamBatch* batch = exported.stream.next();
-    if (batch != nullptr) to_arrow(*batch, *out);
-    return exported.stream.status();
+    if (!exported.batch) {
+      const StreamBatch* next = exported.stream.next();
+      if (next == nullptr) return exported.stream.status();
+      exported.batch = *next;
+    }
+    to_arrow(*exported.batch, *out);
+    exported.batch.reset();
+    return Status();
   });
 }
 
@@ -258,7 +272,7 @@ void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow) {
   const std::vector<ResultColumn>& columns = stream.columns();
   exported->child_pointers.reserve(columns.size());
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    exported->children.push_back(std::make_unique<ArrowSchema>());
+    exported->children.push_back(new_struct<ArrowSchema>());
     export_field(columns[c], stream.has_dictionary(c), *exported->children.back());
     exported->child_pointers.push_back(exported->children.back().get());
   }
@@ -271,7 +285,7 @@ void to_arrow(const StreamBatch& batch, ArrowArray& arrow) {
   const std::size_t columns = data == nullptr ? 0 : data->columns.size();
   exported->child_pointers.reserve(columns);
   for (std::size_t c = 0; c < columns; ++c) {
-    exported->children.push_back(std::make_unique<ArrowArray>());
+    exported->children.push_back(new_struct<ArrowArray>());
     export_column(data, c, *exported->children.back());
     exported->child_pointers.push_back(exported->children.back().get());
   }

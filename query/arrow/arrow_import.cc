@@ -99,6 +99,7 @@ Result<std::vector<ArrowField>> fields_of(const ArrowSchema& schema, const Table
 /// The fields of the schema, for the table as it is now.
 Result<std::vector<ArrowField>> fields_for(const Transaction& transaction, TableId table,
                                            const ArrowSchema& schema) {
+  const engine::Call call(engine::TransactionAccess::context(transaction));
   if (Status s = engine::TransactionAccess::check(transaction); !s.ok()) return s;
   const engine::Table* const found = engine::TransactionAccess::core(transaction).table(table);
   if (found == nullptr) return engine::no_table();
@@ -139,20 +140,51 @@ Result<std::uint64_t> insert_stream(Transaction& transaction, TableId table,
   }
 }
 
+/// Takes back what a transaction has written since then, unless it is told to keep it.
+class UndoneUnlessKept {
+ public:
+  UndoneUnlessKept(Transaction& transaction, Savepoint before) noexcept
+      : transaction_(transaction), before_(before) {}
+  UndoneUnlessKept(const UndoneUnlessKept&) = delete;
+  UndoneUnlessKept& operator=(const UndoneUnlessKept&) = delete;
+  // An open transaction that is not within a visitor has the savepoint, as the newest one.
+  ~UndoneUnlessKept() {
+    if (!transaction_.is_open()) return;
+    if (!is_kept_) static_cast<void>(transaction_.rollback_to(before_));
+    static_cast<void>(transaction_.release(before_));
+  }
+  void keep() noexcept { is_kept_ = true; }
+
+ private:
+  Transaction& transaction_;
+  const Savepoint before_;
+  bool is_kept_ = false;
+};
+
+Status no_memory() {
+  return Status(StatusCode::kOutOfMemory, "an Arrow array needs more memory than there is");
+}
+
 }  // namespace
 
 Result<std::uint64_t> insert_arrow(Transaction& transaction, TableId table,
                                    ArrowArrayStream* stream, const CallOptions& options) {
   Taken<ArrowArrayStream> taken(stream);
   if (!taken.is_there()) return bad_stream("it has been released");
+  const engine::TransactionContext* context = engine::TransactionAccess::context(transaction);
+  if (context != nullptr && context->ending.is_visited())
+    return Status(StatusCode::kInvalidArgument,
+                  "insert_arrow of a stream within a visitor: a part of it could not be undone");
   const Result<Savepoint> before = transaction.savepoint();
   if (!before.ok()) return before.status();
-  Result<std::uint64_t> rows = insert_stream(transaction, table, *taken.get(), options);
-  if (!transaction.is_open()) return rows;
-  // Neither fails: the transaction is open, and the savepoint the newest.
-  if (!rows.ok()) static_cast<void>(transaction.rollback_to(*before));
-  static_cast<void>(transaction.release(*before));
-  return rows;
+  UndoneUnlessKept undone(transaction, *before);
+  try {
+    Result<std::uint64_t> rows = insert_stream(transaction, table, *taken.get(), options);
+    if (rows.ok()) undone.keep();
+    return rows;
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
 }
 
 Result<std::uint64_t> insert_arrow(Transaction& transaction, TableId table, ArrowSchema* schema,
@@ -162,7 +194,11 @@ Result<std::uint64_t> insert_arrow(Transaction& transaction, TableId table, Arro
   if (!taken_schema.is_there() || !taken.is_there()) return bad_stream("it has been released");
   const Result<std::vector<ArrowField>> fields = fields_for(transaction, table, *taken_schema);
   if (!fields.ok()) return fields.status();
-  return insert_array(transaction, table, *fields, *taken, options);
+  try {
+    return insert_array(transaction, table, *fields, *taken, options);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
 }
 
 }  // namespace flugs::query

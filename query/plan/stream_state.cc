@@ -69,7 +69,8 @@ std::optional<ReadyBatch> StreamState::next() {
 }
 
 void StreamState::read_rest() {
-  if (began_at() == 0 || !run_.has_value() || !failure_.ok()) return;
+  const bool sees_own_writes = context_.visibility.own_tag() != mvcc::kNoStamp;
+  if (!sees_own_writes || !run_.has_value() || !failure_.ok()) return;
   const Result<bool> done = guarded([&] {
     read_all();
     return true;

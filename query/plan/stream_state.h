@@ -16,8 +16,9 @@ namespace flugs::query {
 /// The work of a ResultStream, as its transaction knows it (OpenWalk).
 ///
 /// Invariant: until the transaction writes, its snapshot and `context_.visibility` say which rows
-/// are left. A stream that began before the transaction had written anything sees none of its
-/// writes. Any other stream has put all its rows into the sink before the next write (`read_rest`).
+/// are left. A stream that began before the transaction's first attempt to write has no tag in its
+/// visibility, and sees none of its writes. Any other stream has put all its rows into the sink
+/// before the next write (`read_rest`).
 /// Thread-safety: that of OpenWalk.
 class StreamState final : public engine::OpenWalk {
  public:

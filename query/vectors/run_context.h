@@ -159,7 +159,7 @@ struct RunContext {
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
   /// What the query sees: what the transaction saw when the query began. A transaction that had
-  /// written nothing by then has no tag in it, so later writes of its own do not show.
+  /// not tried to write by then has no tag in it, so later writes of its own do not show.
   const mvcc::Visibility visibility;
   std::stop_token stop;
   QueryProgress progress;

@@ -142,6 +142,7 @@ void read_nulls(const ValueArray& array, std::size_t first, std::size_t rows, Bl
 std::size_t read_numbers(const ValueArray& array, std::size_t first, std::size_t rows,
                          BlockColumn& out) {
   const std::size_t begin = array.first + first;
+  std::size_t good = rows;
   if (array.form == ArrayForm::kNulls) {
     std::fill_n(out.payloads.begin(), rows, 0);
     return rows;
@@ -155,12 +156,12 @@ std::size_t read_numbers(const ValueArray& array, std::size_t first, std::size_t
     std::memcpy(out.payloads.data(), static_cast<const std::byte*>(array.values) + begin * 8,
                 rows * 8);
   } else {
-    for (std::size_t i = 0; i < rows; ++i)
-      if (!payload_at(array, begin + i, out.payloads[i]) && !out.is_null_at(i)) return i;
+    for (std::size_t i = 0; i < good; ++i)
+      if (!payload_at(array, begin + i, out.payloads[i]) && !out.is_null_at(i)) good = i;
   }
-  for (std::size_t i = 0; out.has_nulls && i < rows; ++i)
+  for (std::size_t i = 0; out.has_nulls && i < good; ++i)
     out.payloads[i] = out.is_null[i] != 0 ? 0 : out.payloads[i];
-  return rows;
+  return good;
 }
 
 std::size_t read_texts(const ValueArray& array, std::size_t first, std::size_t rows,

@@ -219,9 +219,19 @@ TEST_CASE("a stream shows nothing that its transaction writes later") {
   const std::int64_t rows = 200'000;
   Wares wares(rows);
   const bool writes_before = GENERATE(false, true);
+  const bool tries_before = GENERATE(false, true);  // a write that fails, and one that is undone
   const bool is_merged = GENERATE(false, true);
   if (is_merged) wares.merge();
   Transaction t = must(wares.database->begin());
+  if (tries_before) {
+    const std::string name = Wares::name(5);
+    CHECK(
+        t.insert(wares.table, {Value::int64(5), Value::null(), Value::string(name), Value::null()})
+            .code() == StatusCode::kAlreadyExists);
+    const Savepoint savepoint = must(t.savepoint());
+    wares.insert(t, rows + 1);
+    must(t.rollback_to(savepoint));
+  }
   if (writes_before) {
     must(t.remove(wares.key(), {Value::int64(0)}));
     wares.insert(t, rows);
