@@ -58,7 +58,7 @@ def audit(path, acknowledged):
             right = texts <= {f"text {first}", f"again {first}"}
             lost += not (whole and right)
         db.check()
-        if len(present) > 20_000:
+        if len(present) > 5_000:
             with db.begin() as t:
                 t.delete_where("t", flugs.col("id") > 0)
             present = []
