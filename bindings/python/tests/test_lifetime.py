@@ -158,8 +158,9 @@ def test_a_forked_child_may_exit_in_every_way(path):
 
 
 def run(code, *arguments):
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True,
-                          timeout=60, check=False)
+    # Newer versions of Python warn of every fork with threads.
+    return subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", code,
+                           *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_a_process_may_end_with_everything_open(path):
