@@ -83,7 +83,8 @@ class Readme(unittest.TestCase):
 
     def test_folders_readmes_are_short_and_name_files_that_exist(self):
         found = [os.path.relpath(os.path.join(folder, "README.md"), ROOT)
-                 for top in sorted(os.listdir(ROOT)) if top not in ("build", "docs", ".git", ".cache")
+                 for top in sorted(os.listdir(ROOT))
+                 if top not in ("build", "docs", ".git", ".cache")
                  for folder, _, names in os.walk(os.path.join(ROOT, top)) if "README.md" in names]
         self.assertGreater(len(found), 15)
         for readme in found:
