@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, Iterator
+
+from flugs import _flugs
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends a stream, of which another library makes an error of its own."""
+    try:
+        yield
+    except Exception:
+        _flugs._check_signals()
+        raise
 
 
 def to_arrow(self: Any) -> Any:
     """All rows as a pyarrow.Table."""
     import pyarrow
-    return pyarrow.table(self)
+    with _interruptible():
+        return pyarrow.table(self)
 
 
 def to_polars(self: Any) -> Any:
     """All rows as a polars.DataFrame."""
     import polars
-    return polars.DataFrame(self)
+    with _interruptible():
+        return polars.DataFrame(self)
 
 
 def to_pandas(self: Any) -> Any:

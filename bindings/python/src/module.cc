@@ -19,5 +19,8 @@ NB_MODULE(_flugs, module) {
   bind_table(module);
   bind_transaction(module);
   bind_database(module);
+  module.def("_check_signals", [] {
+    if (PyErr_CheckSignals() != 0) throw flugs::python::nb::python_error();
+  });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Session::close_all));
 }

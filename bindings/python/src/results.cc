@@ -89,10 +89,8 @@ void Stream::give_dicts() {
 }
 
 /// Reads the next batch; an empty one at the end.
-Status Stream::pull() {
-  interrupt_->begin();
-  const Work::Busy busy(*work_);
-  const Detached detached;
+Status Stream::pull(const std::stop_token& stop) {
+  const std::stop_callback stops(stop, [this] { interrupt_->stop(); });
   const query::StreamBatch* const next = rows_->next();
   batch_ = next != nullptr ? *next : query::StreamBatch();
   row_ = 0;
@@ -103,10 +101,13 @@ bool Stream::load() {
   if (is_finished_) return false;
   if (!work_->session().is_of_this_process()) work_->session().check_open();
   const Work::Turn turn(*work_);
-  const Status status = pull();
-  if (!status.ok()) finish();
-  interrupt_->check();
-  check(status);
+  try {
+    const Work::Busy busy(*work_);
+    check(run_long([this](const std::stop_token& stop) { return pull(stop); }));
+  } catch (...) {
+    finish();
+    throw;
+  }
   if (batch_.row_count() == 0) finish();
   look_at_batch();
   return !is_finished_;
@@ -234,7 +235,13 @@ int Stream::get_next(ArrowArray& out) noexcept {
   } else if (work_->gate().is_nested()) {
     result = fail(Status(StatusCode::kInvalidArgument, "the transaction is in a call"));
   } else {
-    Status status = pull();
+    interrupt_->begin();
+    Status status;
+    {
+      const Work::Busy busy(*work_);
+      const Detached detached;
+      status = pull({});
+    }
     interrupt_->leave_to_python();
     if (!status.ok()) result = fail(std::move(status));
     if (result == 0 && batch_.row_count() != 0) query::to_arrow(batch_, out);

@@ -52,7 +52,7 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
 
   bool load();
   void look_at_batch();
-  Status pull();
+  Status pull(const std::stop_token& stop);
   void finish() noexcept;
   nb::object value(std::size_t column);
   int fail(Status why) noexcept;
