@@ -189,7 +189,7 @@ class ColumnRows {
       const auto size = static_cast<std::int32_t>(text.size());
       std::memset(view, 0, 16);
       std::memcpy(view, &size, 4);
-      std::memcpy(view + 4, text.data(), std::min<std::size_t>(text.size(), 12));
+      std::copy_n(text.data(), std::min<std::size_t>(text.size(), 12), view + 4);
       if (text.size() <= 12) continue;
       const std::int32_t place[2] = {1, static_cast<std::int32_t>(texts.size())};
       std::memcpy(view + 8, place, 8);
