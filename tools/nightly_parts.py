@@ -18,6 +18,8 @@ CASES_PER_STEP = 100
 OPERATIONS_PER_STEP = 50_000_000
 OPERATIONS_PER_KILL = 25_000
 MODEL_OPERATIONS_PER_STEP = 10_000_000
+# Is there if PyPI could be reached: see tools/python.
+PYTHON = os.path.join(ROOT, ".cache", "python", "bin", "python")
 HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
@@ -43,15 +45,16 @@ def slices(total, size):
 
 class Part:
     """`size` at scale 1, and the least that can be run. `setup`: an option of tools/setup that
-    brings what the part needs besides."""
+    brings what the part needs besides. `needs`: a file without which the part is skipped."""
 
     def __init__(self, name, what, size, unit, steps, targets, preset="release", size_min=1,
-                 setup=None):
+                 setup=None, needs=None):
         self.name = name
         self.what = what
         self.targets = targets
         self.preset = preset
         self.setup = setup
+        self.needs = needs
         self._size = size
         self._size_min = size_min
         self._unit = unit
@@ -59,6 +62,9 @@ class Part:
 
     def size(self, scale):
         return max(self._size_min, round(self._size * scale))
+
+    def can_run(self):
+        return self.needs is None or os.path.exists(self.needs)
 
     def describe(self, scale):
         return f"{self.size(scale):>11,} {self._unit:15}  {self.what}"
@@ -107,13 +113,12 @@ def kills_on_full_medium(programs, rounds, seed):
 
 
 def kill_python(programs, kills, seed):
-    python = os.path.join(ROOT, ".cache", "python", "bin", "python")
     script = os.path.join(ROOT, "bindings", "python", "tests", "kill_inserts.py")
     package = os.path.join(programs.release, "bindings", "python")
     modules = [os.path.join(package, "flugs", name)
                for name in sorted(os.listdir(os.path.join(package, "flugs")))
                if name.endswith(".so")]
-    return [Step(str(i), [python, "-B", script, "--kills", str(size), "--seed", str(seed + i)],
+    return [Step(str(i), [PYTHON, "-B", script, "--kills", str(size), "--seed", str(seed + i)],
                  {"PYTHONPATH": package}, figures=("kills", "acknowledged", "lost_acknowledged"),
                  programs=(script, *modules))
             for i, _, size in slices(kills, ROUNDS_OF_KILLS_PER_STEP)]
@@ -123,7 +128,8 @@ def wheel(programs, _, __):
     tool = os.path.join(ROOT, "tools", "python")
     out = os.path.join(programs.release, "wheel")
     command = 'rm -rf "$2" && "$1" --wheel "$2" && "$1" --try "$2"/*.whl'
-    return [Step("0", ["sh", "-c", command, "sh", tool, out], programs=(tool, programs.flugs()[0]))]
+    return [Step("0", ["sh", "-c", command, "sh", tool, out],
+                 programs=(tool, programs.flugs()[0]), may_skip=True)]
 
 
 def full_pool(programs, cases, seed):
@@ -242,7 +248,7 @@ PARTS = (
     Part("kill_full_medium", "the same on a file system that is filled, and freed again",
          500, "kills", kills_on_full_medium, ("flugs_tool",)),
     Part("kill_python", "inserts from Python, killed", 10_000, "kills", kill_python,
-         ("flugs_python",)),
+         ("flugs_python",), needs=PYTHON),
     Part("wheel", "a wheel of the Python module, installed where no library of PMDK is", 1, "run",
          wheel, ("flugs_tool",)),
     Part("full_pool", "pools that are filled, emptied and filled again",

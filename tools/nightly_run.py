@@ -9,6 +9,7 @@ import sys
 import time
 
 LAST_LINES = 30
+CANNOT_RUN = 77
 
 
 def write_json(path, content):
@@ -36,15 +37,19 @@ def digest_of(path):
 
 
 class Step:
-    """One command. Its figures are found in the JSON that it writes, or in what it prints."""
+    """One command. Its figures are found in the JSON that it writes, or in what it prints.
 
-    def __init__(self, name, command, environment=None, figures=(), printed=None, programs=()):
+    `may_skip`: its exit status 77 says that it cannot run here."""
+
+    def __init__(self, name, command, environment=None, figures=(), printed=None, programs=(),
+                 may_skip=False):
         self.name = name
         self.command = command
         self.environment = environment or {}
         self.figures = figures  # names in its JSON; the command is given --json FILE
         self.printed = printed or {}  # name -> pattern, whose group 1 is added up
         self.programs = programs or command[:1]
+        self.may_skip = may_skip
 
     def identity(self):
         """Of what is run: a step that passed with the same one need not run again."""
@@ -83,6 +88,11 @@ class NightlyRun:
         write_json(path, result)
         return result
 
+    def skip_part(self, part):
+        """What is known of it from earlier nights stays."""
+        print(f"{part.name}: skipped, there is no {part.needs}", flush=True)
+        return self._summary(part, [], 0)
+
     def _run(self, part, step):
         base = os.path.join(self._out, f"{part.name}-{step.name}")
         command = list(step.command)
@@ -102,11 +112,14 @@ class NightlyRun:
             text = log.read()
         result = read_json(base + ".result.json") if step.figures else None
         is_good = status == 0 and (result is not None or not step.figures)
-        if not is_good:
+        is_skipped = step.may_skip and status == CANNOT_RUN
+        if is_skipped:
+            print(f"{part.name} {step.name}: skipped, {base}.log says why", flush=True)
+        elif not is_good:
             print(f"{part.name} {step.name}: FAILED with {status}; the end of {base}.log:",
                   file=sys.stderr)
             print("\n".join(text.splitlines()[-LAST_LINES:]), file=sys.stderr, flush=True)
-        return {"step": step.name, "ok": is_good, "exit_status": status,
+        return {"step": step.name, "ok": is_good, "skipped": is_skipped, "exit_status": status,
                 "seconds": round(time.monotonic() - started, 1),
                 "finished": time.strftime("%Y-%m-%d %H:%M:%S"), "command": command,
                 "environment": step.environment, "identity": step.identity(),
@@ -119,7 +132,9 @@ class NightlyRun:
             for name, value in step["figures"].items():
                 figures[name] = figures.get(name, 0) + value
         return {"part": part.name, "what": part.what,
-                "ok": len(done) == steps_total and all(step["ok"] for step in done),
+                "ok": len(done) == steps_total and all(step["ok"] or step.get("skipped")
+                                                       for step in done),
+                "skipped": all(step.get("skipped", False) for step in done),
                 "seconds": round(sum(step["seconds"] for step in done), 1),
                 "finished": max((step["finished"] for step in done), default=None),
                 "steps_passed": sum(step["ok"] for step in done),

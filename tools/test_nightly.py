@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 TOOLS = os.path.dirname(os.path.realpath(__file__))
@@ -26,6 +27,7 @@ def load_nightly():
 
 
 NIGHTLY = load_nightly()
+NIGHTLY_PARTS = sys.modules["nightly_parts"]
 
 # Notes its arguments and answers with some figures. With a file "fails" beside it only the
 # commands in "passes" pass.
@@ -131,6 +133,27 @@ class Nightly(unittest.TestCase):
     def test_figures_are_added_up_over_the_steps(self):
         self.run_nightly("kill_random")
         self.assertEqual(self.result("kill_random")["figures"], {"rounds": 28, "failures": 0})
+
+    def test_a_part_without_its_interpreter_is_skipped(self):
+        part = next(part for part in NIGHTLY.PARTS if part.name == "kill_python")
+        with unittest.mock.patch.object(part, "needs", os.path.join(self.build, "no_python")):
+            status, printed = self.run_nightly("kill_python", "kill_tatp")
+        self.assertEqual(status, 0)
+        self.assertRegex(printed, r"(?m)^kill_python +0/0 +0 +skipped")
+        self.assertRegex(printed, r"(?m)^kill_tatp .* passed")
+        self.assertEqual([part["skipped"] for part in self.result("summary")["parts"]],
+                         [False, True])
+
+    def test_a_step_may_say_that_it_cannot_run_here(self):
+        for may_skip in (True, False):
+            step = NIGHTLY_PARTS.Step("0", ["sh", "-c", "exit 77"], programs=(__file__,),
+                                      may_skip=may_skip)
+            with unittest.mock.patch.object(NIGHTLY_PARTS.Part, "steps", lambda *_: [step]):
+                status, printed = self.run_nightly("wheel")
+            self.assertEqual(status, 0 if may_skip else 1)
+            result = "skipped" if may_skip else "FAILED"
+            self.assertRegex(printed, f"(?m)^wheel +0/1 +0 +{result}")
+            self.assertFalse(self.result("wheel")["steps"][0]["ok"])
 
     def test_bad_arguments_are_refused(self):
         for arguments in (["no_such_part"], ["--scale", "0"], ["--scale", "x"], ["--seed", "-1"]):
