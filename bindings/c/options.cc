@@ -14,7 +14,7 @@ OptionReader::OptionReader(const flugs_options* options) : options_(options) {
 
 const std::string* OptionReader::take(const char* name) {
   if (options_ == nullptr) return nullptr;
-  known_ += (known_.empty() ? "" : ", ") + std::string(name);
+  known_.emplace_back(name);
   const auto found = options_->values.find(name);
   if (found == options_->values.end()) return nullptr;
   ++taken_;
@@ -60,11 +60,13 @@ void OptionReader::milliseconds(const char* name, std::chrono::milliseconds& out
 Status OptionReader::finish() {
   if (problem_.ok() && options_ != nullptr && taken_ < options_->values.size()) {
     const auto is_unknown = [this](const auto& option) {
-      return (", " + known_ + ",").find(", " + option.first + ",") == std::string::npos;
+      return std::find(known_.begin(), known_.end(), option.first) == known_.end();
     };
     const auto unknown = std::find_if(options_->values.begin(), options_->values.end(), is_unknown);
+    std::string known;
+    for (const std::string& name : known_) known += (known.empty() ? "" : ", ") + name;
     return Status(StatusCode::kInvalidArgument,
-                  "option " + unknown->first + " is none of: " + known_);
+                  "option " + unknown->first + " is none of: " + known);
   }
   return std::move(problem_);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bindings/c/errors.h"
 
@@ -60,7 +61,7 @@ class OptionReader {
   void refuse(const char* name, const std::string& value, const std::string& wanted);
 
   const flugs_options* options_;
-  std::string known_;
+  std::vector<std::string> known_;
   std::size_t taken_ = 0;
   Status problem_;
 };

@@ -106,6 +106,7 @@ static void a_handle_of_another_kind_is_refused(void) {
 static void options_are_checked(void) {
   static const char* const kWrong[][3] = {
       {"modus", "open", "option modus is none of: mode, max_bytes"},
+      {"mode, max_bytes", "1", "option mode, max_bytes is none of: mode, max_bytes"},
       {"mode", "often", "option mode: 'often' is none of: open, create"},
       {"max_bytes", "many", "option max_bytes: 'many'"},
       {"max_bytes", "-1", "option max_bytes"},
