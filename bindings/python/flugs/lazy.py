@@ -23,11 +23,29 @@ _OPERATORS: dict[str, Callable[[Any, Any], flugs.Expr]] = {
 _COMBINATIONS = {"And": lambda a, b: a & b, "Or": lambda a, b: a | b,
                  "LogicalAnd": lambda a, b: a & b, "LogicalOr": lambda a, b: a | b}
 _TEXT_TESTS = {"StartsWith": "starts_with", "EndsWith": "ends_with"}
+# Well below what flugs takes: 65,536 parts of an expression and 1000 levels.
+_PARTS_MAX = 10_000
+_LEVELS_MAX = 200
 _BOUNDS = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 
 
 class _Foreign(Exception):
     """A part of a predicate that flugs is not asked to evaluate."""
+
+
+class _Table:
+    """The columns of a table, and how large the conditions may still become."""
+
+    def __init__(self, columns: dict[str, flugs.Column]) -> None:
+        self.columns = columns
+        self.left = _PARTS_MAX
+        self.levels = 0
+
+    def take(self, parts: int) -> None:
+        """Raises _Foreign if that is too much."""
+        self.left -= parts
+        if self.left < 0:
+            raise _Foreign
 
 
 def _type_of(column: flugs.Column) -> Any:
@@ -53,9 +71,10 @@ def _is_plain(value: Any) -> bool:
     return value is not None and value == value  # pylint: disable=comparison-with-itself
 
 
-def _operand(node: Any, columns: dict[str, flugs.Column]) -> Any:
+def _operand(node: Any, table: _Table) -> Any:
+    table.take(1)
     if isinstance(node, dict) and "Column" in node:
-        if node["Column"] not in columns:
+        if node["Column"] not in table.columns:
             raise _Foreign
         return flugs.col(node["Column"])
     value = _literal(node)
@@ -64,8 +83,8 @@ def _operand(node: Any, columns: dict[str, flugs.Column]) -> Any:
     return value
 
 
-def _comparison(node: dict[str, Any], columns: dict[str, flugs.Column]) -> flugs.Expr:
-    left, right = _operand(node["left"], columns), _operand(node["right"], columns)
+def _comparison(node: dict[str, Any], table: _Table) -> flugs.Expr:
+    left, right = _operand(node["left"], table), _operand(node["right"], table)
     if not isinstance(left, flugs.Expr) and not isinstance(right, flugs.Expr):
         raise _Foreign
     return _OPERATORS[node["op"]](left, right)
@@ -78,12 +97,12 @@ def _between(column: flugs.Expr, low: Any, high: Any, closed: str) -> flugs.Expr
     return lower & upper
 
 
-def _function(node: dict[str, Any], columns: dict[str, flugs.Column]) -> flugs.Expr:
+def _function(node: dict[str, Any], table: _Table) -> flugs.Expr:
     inputs, function = node["input"], node["function"]
     kind, what = next(iter(function.items()))
     if kind == "Boolean" and what == "Not":
-        return ~_condition(inputs[0], columns)
-    column = _operand(inputs[0], columns)
+        return ~_condition(inputs[0], table)
+    column = _operand(inputs[0], table)
     if not isinstance(column, flugs.Expr):
         raise _Foreign
     if kind == "Boolean":
@@ -92,35 +111,46 @@ def _function(node: dict[str, Any], columns: dict[str, flugs.Column]) -> flugs.E
         if what == "IsNotNull":
             return column.is_not_null()
         if isinstance(what, dict) and "IsBetween" in what:
-            low, high = (_operand(one, columns) for one in inputs[1:])
+            low, high = (_operand(one, table) for one in inputs[1:])
             return _between(column, low, high, what["IsBetween"]["closed"])
         if isinstance(what, dict) and what.get("IsIn") == {"nulls_equal": False}:
             values = _literal(inputs[1])
             values = values if isinstance(values, list) else [values]
+            table.take(len(values))
             if values and all(map(_is_plain, values)):
                 return column.is_in(values)
     if kind == "StringExpr":
         if isinstance(what, str) and what in _TEXT_TESTS:
-            return getattr(column, _TEXT_TESTS[what])(_operand(inputs[1], columns))
+            return getattr(column, _TEXT_TESTS[what])(_operand(inputs[1], table))
         if isinstance(what, dict) and what.get("Contains", {}).get("literal"):
-            return column.contains(_operand(inputs[1], columns))
+            return column.contains(_operand(inputs[1], table))
     raise _Foreign
 
 
-def _condition(node: Any, columns: dict[str, flugs.Column]) -> flugs.Expr:
+def _condition(node: Any, table: _Table) -> flugs.Expr:
     """The condition as flugs evaluates it. Raises _Foreign if it does not."""
+    table.take(1)
+    table.levels += 1
+    if table.levels > _LEVELS_MAX:
+        raise _Foreign
+    condition = _condition_of(node, table)
+    table.levels -= 1
+    return condition
+
+
+def _condition_of(node: Any, table: _Table) -> flugs.Expr:
     if not isinstance(node, dict):
         raise _Foreign
     if "Function" in node:
-        return _function(node["Function"], columns)
+        return _function(node["Function"], table)
     if "BinaryExpr" not in node:
         raise _Foreign
     binary = node["BinaryExpr"]
     if binary["op"] in _COMBINATIONS:
-        return _COMBINATIONS[binary["op"]](_condition(binary["left"], columns),
-                                           _condition(binary["right"], columns))
+        return _COMBINATIONS[binary["op"]](_condition(binary["left"], table),
+                                           _condition(binary["right"], table))
     if binary["op"] in _OPERATORS:
-        return _comparison(binary, columns)
+        return _comparison(binary, table)
     raise _Foreign
 
 
@@ -143,16 +173,20 @@ def translate(predicate: polars.Expr,
     """
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
-    except (polars.exceptions.PolarsError, ValueError, TypeError):
+        parts = list(_parts(tree))
+    except (polars.exceptions.PolarsError, ValueError, TypeError, KeyError, RecursionError):
         return [], False
     conditions = []
     is_whole = True
-    for part in _parts(tree):
+    table = _Table(columns)
+    for part in parts:
+        left = table.left
         try:
-            conditions.append(_condition(part, columns))
+            conditions.append(_condition(part, table))
         except (_Foreign, KeyError, TypeError, IndexError, AttributeError, ValueError,
-                OverflowError, StopIteration, polars.exceptions.PolarsError):
+                OverflowError, StopIteration, RecursionError, polars.exceptions.PolarsError):
             is_whole = False
+            table.left, table.levels = left, 0
     return conditions, is_whole
 
 

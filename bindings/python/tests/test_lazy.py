@@ -91,6 +91,20 @@ def test_filters_are_left_to_polars(table, predicate):
     assert len(conditions) == 1 and not is_whole
 
 
+def test_large_filters_are_left_to_polars(table):
+    numbers = range(0, 70_000, 1000)
+    any_of, all_of = C("id") == 0, C("id") != 1
+    for k in range(1, 400):
+        any_of, all_of = any_of | (C("id") == k), all_of & (C("id") != k + 1)
+    for predicate in (C("id").is_in(list(range(70_000))), any_of, all_of,
+                      (C("id") > 5) & C("id").is_in(list(range(20_000))) & (C("n") == 1)):
+        expected = table.lazy().collect().filter(predicate).sort("id")
+        assert table.lazy().filter(predicate).collect().sort("id").equals(expected)
+    assert lazy.translate(C("id").is_in(list(numbers)), table.schema)[1]
+    conditions, is_whole = lazy.translate(predicate, table.schema)
+    assert len(conditions) == 2 and not is_whole
+
+
 def test_only_wanted_columns_and_rows_are_read(table, monkeypatch):
     seen = []
     of_result = flugs.Query.run
