@@ -26,6 +26,14 @@ std::string path_of(nb::handle path) {
   return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
 }
 
+/// The other way round.
+nb::object file_name(const std::string& path) {
+  const auto size = static_cast<Py_ssize_t>(path.size());
+  nb::object name = nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
+  if (!name.is_valid()) throw nb::python_error();
+  return name;
+}
+
 OpenMode mode_of(bool create, bool exclusive, bool read_only) {
   if (read_only) return OpenMode::kReadOnly;
   if (!create) return OpenMode::kOpen;
@@ -58,16 +66,26 @@ PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
   return {std::make_shared<Session>(std::move(database))};
 }
 
+/// Forgets what is known of tables when it is destroyed: Ctrl-C may come after a change.
+class ForgetTables {
+ public:
+  explicit ForgetTables(Session& session) noexcept : session_(session) {}
+  ~ForgetTables() { session_.forget_tables(); }
+  ForgetTables(const ForgetTables&) = delete;
+  ForgetTables& operator=(const ForgetTables&) = delete;
+
+ private:
+  Session& session_;
+};
+
 /// A call that changes schemas, or takes long.
 template <typename Call>
 void change(const PyDatabase& self, Call&& call) {
   Session& session = *self.session;
   const Session::Use use(session);
-  const Status status =
-      run_long([&](const std::stop_token& stop) { return call(session.database(), stop); },
-               session.closing());
-  session.forget_tables();
-  check(status);
+  const ForgetTables forgets(session);
+  check(run_long([&](const std::stop_token& stop) { return call(session.database(), stop); },
+                 session.closing()));
 }
 
 PyTable create_table(const PyDatabase& self, const std::string& name, nb::handle columns,
@@ -143,7 +161,7 @@ nb::dict merge(const PyDatabase& self, nb::handle name, bool everything, double 
   }();
   MergeOptions options;
   options.scope = everything ? MergeScope::kEverything : MergeScope::kFullChunks;
-  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(patience * 1000));
+  options.patience = milliseconds_of(patience);
   MergeReport report;
   change(self, [&](Database& database, const std::stop_token& stop) {
     options.stop = stop;
@@ -332,11 +350,13 @@ void bind_ends(nb::class_<PyDatabase>& database) {
           "Ends all transactions and results, and closes the database. What came from it raises "
           "Closed from then on.")
       .def_prop_ro("is_open", [](const PyDatabase& self) { return self.session->is_open(); })
-      .def_prop_ro("path",
-                   [](const PyDatabase& self) {
-                     const Session::Use use(*self.session);
-                     return self.session->database().path();
-                   })
+      .def_prop_ro(
+          "path",
+          [](const PyDatabase& self) {
+            const Session::Use use(*self.session);
+            return file_name(self.session->database().path());
+          },
+          nb::sig("def path(self) -> str"))
       .def(
           "__enter__", [](nb::object self) { return self; },
           nb::sig("def __enter__(self) -> Database"))

@@ -129,7 +129,9 @@ void bind_table_writes(nb::class_<PyTable>& table) {
           "insert_rows",
           [](const PyTable& self, nb::handle rows) {
             return write(self, 1000, [&](Transaction& t, const TableInfo& info) {
-              return is_arrow(rows) ? insert_arrow(t, info, rows) : insert_rows(t, info, rows);
+              const Session& session = *self.session;
+              return is_arrow(rows) ? insert_arrow(t, info, rows, session)
+                                    : insert_rows(t, info, rows, session);
             });
           },
           "rows"_a, nb::sig("def insert_rows(self, rows: Iterable[Row] | Arrow) -> int"),

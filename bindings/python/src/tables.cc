@@ -143,25 +143,33 @@ void append_row(const TableInfo& table, nb::handle row, std::vector<Value>& valu
   }
 }
 
-RowValues::RowValues(const TableInfo& table, nb::handle row) {
+RowValues::RowValues(const TableInfo& table, nb::handle row, Kept* kept) {
   if (!PyDict_Check(row.ptr())) {
     if (nb::hasattr(row, "keys")) {
       const nb::dict copy = nb::cast<nb::dict>(nb::handle(&PyDict_Type)(row));
-      *this = RowValues(table, copy);
+      *this = RowValues(table, copy, kept);
+      (kept != nullptr ? *kept : kept_).push_back(copy);
       return;
     }
     is_whole_ = true;
     whole_.reserve(table.columns.size());
     // A list may change while a value is converted.
-    append_row(table, row, whole_, PyTuple_Check(row.ptr()) ? kept_if_needed(kept_) : &kept_);
+    if (kept == nullptr) kept = PyTuple_Check(row.ptr()) ? kept_if_needed(kept_) : &kept_;
+    append_row(table, row, whole_, kept);
     return;
   }
   given_.reserve(nb::len(nb::borrow<nb::dict>(row)));
   PyObject* name = nullptr;
   PyObject* value = nullptr;
+  // So may a dict, by what an object does that is converted.
+  bool is_plain = true;
+  for (Py_ssize_t place = 0; PyDict_Next(row.ptr(), &place, &name, &value) != 0;)
+    is_plain = is_plain && converts_alone(value) && PyUnicode_CheckExact(name);
+  if (kept == nullptr) kept = is_plain ? kept_if_needed(kept_) : &kept_;
   for (Py_ssize_t place = 0; PyDict_Next(row.ptr(), &place, &name, &value) != 0;) {
+    const nb::object held_name = nb::borrow(name);
     const nb::object held = nb::borrow(value);
-    given_.push_back({table.column(name).id, to_value(held, kept_if_needed(kept_))});
+    given_.push_back({table.column(held_name).id, to_value(held, kept)});
   }
 }
 

@@ -60,7 +60,8 @@ nb::object to_dict(const TableInfo& table, const Row& row);
 class RowValues {
  public:
   /// A tuple or list in the order of the columns, or any mapping from names to values.
-  RowValues(const TableInfo& table, nb::handle row);
+  /// If `kept` is given, it gets what the values are views of.
+  RowValues(const TableInfo& table, nb::handle row, Kept* kept = nullptr);
   bool is_whole() const noexcept { return is_whole_; }
   std::span<const Value> whole() const noexcept { return whole_; }
   std::span<const ColumnValue> given() const noexcept { return given_; }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 
 #include "bindings/python/src/classes.h"
@@ -31,9 +30,9 @@ auto on_table(const PyTransaction& self, nb::handle table, std::uint64_t writes,
 
 /// Rows of Python, or of a library that gives them as Arrow.
 std::uint64_t store_rows(Work& work, Transaction& t, const TableInfo& table, nb::handle rows) {
-  if (!is_arrow(rows)) return insert_rows(t, table, rows);
+  if (!is_arrow(rows)) return insert_rows(t, table, rows, work.session());
   const Work::Busy busy(work);
-  return insert_arrow(t, table, rows);
+  return insert_arrow(t, table, rows, work.session());
 }
 
 CommitOptions commit_options(std::string_view durability, double soon) {
@@ -44,7 +43,7 @@ CommitOptions commit_options(std::string_view durability, double soon) {
     options.durability = Durability::kProcessCrash;
   else if (durability != "on_return")
     throw nb::value_error("durability is 'on_return', 'soon' or 'process_crash'");
-  options.soon = std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(soon * 1000)));
+  options.soon = milliseconds_of(soon);
   return options;
 }
 
@@ -75,8 +74,7 @@ bool leave_with(const PyTransaction& self, nb::handle type) {
 
 void set_time_limit(const PyTransaction& self, double seconds) {
   const Work::Turn turn(*self.work);
-  check(self.work->transaction().set_time_limit(
-      std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)))));
+  check(self.work->transaction().set_time_limit(milliseconds_of(seconds)));
 }
 
 std::string_view name_of(Work::State state) {

@@ -2,8 +2,10 @@
 
 #include <datetime.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 
 namespace flugs::python {
 
@@ -37,8 +39,20 @@ std::int64_t days_of(PyObject* date) {
   return std::chrono::sys_days(day).time_since_epoch().count();
 }
 
+/// Subclasses may be no time, as pandas.NaT, or have nanoseconds.
+void check_subclass(nb::handle object) {
+  const nb::object equal = nb::steal(PyObject_RichCompare(object.ptr(), object.ptr(), Py_EQ));
+  if (!equal.is_valid()) throw nb::python_error();
+  if (PyObject_IsTrue(equal.ptr()) != 1)
+    raise_python(PyExc_ValueError, "no time, as NaT is: None is NULL");
+  const nb::object nanoseconds = nb::getattr(object, "nanosecond", nb::int_(0));
+  if (PyObject_IsTrue(nanoseconds.ptr()) != 0)
+    raise_python(PyExc_ValueError, "a time with nanoseconds: a timestamp has microseconds");
+}
+
 /// Naive times are UTC, others are converted to it.
 Value from_datetime(nb::handle object) {
+  if (!PyDateTime_CheckExact(object.ptr())) check_subclass(object);
   nb::object time = nb::borrow(object);
   if (!nb::object(time.attr("tzinfo")).is_none()) time = time.attr("astimezone")(nb::handle(utc));
   PyObject* const p = time.ptr();
@@ -60,6 +74,20 @@ Value from_decimal(nb::handle object) {
   raise_python(PyExc_ValueError, message.c_str());
 }
 
+/// The scalars of NumPy that are neither numbers of Python nor usable as an index.
+bool from_numpy(PyObject* object, Value& value) {
+  const std::string_view type = Py_TYPE(object)->tp_name;
+  if (type == "numpy.bool" || type == "numpy.bool_") {
+    value = Value::boolean(PyObject_IsTrue(object) == 1);
+  } else if (type == "numpy.float32" || type == "numpy.float16") {
+    value = Value::real(PyFloat_AsDouble(object));
+  } else {
+    return false;
+  }
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  return true;
+}
+
 /// What is left when no exact type of Python fits: subclasses and types of other modules.
 Value from_other(nb::handle object, Kept* kept) {
   PyObject* const p = object.ptr();
@@ -75,6 +103,7 @@ Value from_other(nb::handle object, Kept* kept) {
     return Value::string(text_of(object));
   }
   if (PyFloat_Check(p)) return Value::real(PyFloat_AS_DOUBLE(p));
+  if (Value value; from_numpy(p, value)) return value;
   if (PyIndex_Check(p)) {
     const nb::object number = nb::steal(PyNumber_Index(p));
     if (!number.is_valid()) throw nb::python_error();
@@ -146,6 +175,13 @@ std::string_view text_of(nb::handle object) {
   const char* const bytes = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
   if (bytes == nullptr) throw nb::python_error();
   return {bytes, static_cast<std::size_t>(size)};
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  constexpr double kMost = 30.0 * 366 * 86'400;  // far from the end of any clock
+  if (std::isnan(seconds)) raise_python(PyExc_ValueError, "NaN is no number of seconds");
+  const double bounded = std::clamp(seconds, -kMost, kMost);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(bounded * 1000)));
 }
 
 Value to_value(nb::handle object, Kept* kept) {

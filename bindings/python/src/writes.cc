@@ -2,7 +2,6 @@
 #include "bindings/python/src/writes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "bindings/python/src/errors.h"
@@ -64,7 +63,8 @@ nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle r
   return nb::int_(inserted->number);
 }
 
-std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows) {
+std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows,
+                          const Session& session) {
   const nb::object iterator = nb::steal(PyObject_GetIter(rows.ptr()));
   if (!iterator.is_valid()) throw nb::python_error();
   const Savepoint before = take(transaction.savepoint());
@@ -84,13 +84,11 @@ std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::
         const nb::object row = nb::steal(PyIter_Next(iterator.ptr()));
         is_last = !row.is_valid();
         if (is_last) break;
+        session.check_open();  // `rows` may take long
         if (PyDict_Check(row.ptr())) {
-          RowValues of_row(table, row);
+          RowValues of_row(table, row, &kept);
           const std::span<const Value> whole = of_row.complete(table);
           values.insert(values.end(), whole.begin(), whole.end());
-          kept.push_back(row);
-          for (const auto& [name, value] : nb::borrow<nb::dict>(row))
-            kept.push_back(nb::borrow(value));
         } else {
           append_row(table, row, values, &kept);
         }
@@ -101,7 +99,9 @@ std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::
       count += in_batch;
     }
   } catch (...) {
-    check(transaction.rollback_to(before));
+    const Status undone = transaction.rollback_to(before);
+    if (undone.code() == StatusCode::kCancelled) throw;  // it can only be aborted
+    check(undone);
     check(transaction.release(before));
     throw;
   }
@@ -113,8 +113,10 @@ bool is_arrow(nb::handle rows) {
   return nb::hasattr(rows, "__arrow_c_stream__") || nb::hasattr(rows, "__arrow_c_array__");
 }
 
-std::uint64_t insert_arrow(Transaction& transaction, const TableInfo& table, nb::handle rows) {
+std::uint64_t insert_arrow(Transaction& transaction, const TableInfo& table, nb::handle rows,
+                           const Session& session) {
   Interrupt interrupt;
+  const std::stop_callback stops(session.closing(), [&] { interrupt.stop(); });
   interrupt.begin();
   const CallOptions options{.progress = interrupt.progress(), .stop = interrupt.token()};
   nb::object given;  // keeps the capsules
@@ -181,7 +183,7 @@ nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle val
                 nb::handle key_name, double wait) {
   const KeyInfo& key = table.unique_key(key_name);
   KeyValues wanted(values);
-  const std::chrono::milliseconds limit(static_cast<std::int64_t>(std::ceil(wait * 1000)));
+  const std::chrono::milliseconds limit = milliseconds_of(wait);
   const auto lock_row = [&] {
     const Detached detached;
     return transaction.lock(key.id, wanted, {limit});

@@ -14,11 +14,14 @@ nb::object find(const Transaction& transaction, const TableInfo& table, nb::hand
                 nb::handle key_name, bool must_exist);
 /// The number that the row got, or None.
 nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle row);
-/// All rows or none. Returns their number.
-std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows);
+/// All rows or none. Returns their number. Throws Closed when `session` is being closed meanwhile.
+std::uint64_t insert_rows(Transaction& transaction, const TableInfo& table, nb::handle rows,
+                          const Session& session);
 /// All rows of an object with `__arrow_c_stream__` or `__arrow_c_array__`, or none. Nothing else
-/// may use the transaction meanwhile: `rows` may run code of Python.
-std::uint64_t insert_arrow(Transaction& transaction, const TableInfo& table, nb::handle rows);
+/// may use the transaction meanwhile: `rows` may run code of Python. Throws Cancelled when
+/// `session` is being closed meanwhile.
+std::uint64_t insert_arrow(Transaction& transaction, const TableInfo& table, nb::handle rows,
+                           const Session& session);
 /// Whether it is such an object.
 bool is_arrow(nb::handle rows);
 void update(Transaction& transaction, const TableInfo& table, nb::handle values, nb::handle changes,

@@ -216,3 +216,52 @@ def test_foreign_keys_act(db):
         child.insert((2, 7))
     db["p"].delete(1)
     assert len(child) == 0
+
+
+def test_times_and_scalars_of_other_packages(db, everything):
+    pandas = pytest.importorskip("pandas")
+    numpy = pytest.importorskip("numpy")
+    for wrong in (pandas.NaT, pandas.Timestamp("2024-05-06 07:08:09.123456789"),
+                  pandas.Timestamp("2024-05-06 07:08:09.000000001", tz="Europe/Berlin")):
+        with pytest.raises(ValueError, match="a time with nanoseconds|no time, as NaT is"):
+            everything.insert({"k": 1, "t": wrong})
+    everything.insert({"k": 1, "t": pandas.Timestamp("2024-05-06 07:08:09.123456"),
+                       "b": numpy.bool_(True), "i": numpy.int16(-3), "l": numpy.int64(2**40),
+                       "f": numpy.float32(1.5)})
+    everything.insert({"k": 2, "b": numpy.bool_(False), "f": numpy.float16(-0.25)})
+    row = everything.get(1)
+    assert row["t"] == datetime.datetime(2024, 5, 6, 7, 8, 9, 123456)
+    assert (row["b"], row["i"], row["l"], row["f"]) == (True, -3, 2**40, 1.5)
+    row = everything.get(2)
+    assert (row["b"], row["f"]) == (False, -0.25)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_an_object_may_change_the_dict_of_its_row(everything, many):
+    class Clearer:
+        def __init__(self, row, number):
+            self.row, self.number = row, number
+
+        def __index__(self):
+            self.row["s"] = None
+            # What is freed is used again.
+            self.other = ["?" * len(f"text {n:050}") for n in range(100)]
+            return self.number
+
+    for k in range(10):
+        row = {"s": f"text {k:050}"}
+        row["k"] = Clearer(row, k)
+        everything.insert_rows([row]) if many else everything.insert(row)
+        assert everything.get(k)["s"] == f"text {k:050}"
+
+
+def test_a_mapping_may_make_its_values(everything):
+    class Made:
+        def keys(self):
+            return ["k", "s"]
+
+        def __getitem__(self, name):
+            return 1 if name == "k" else "text" + "!" * 50
+
+    everything.insert(Made())
+    assert everything.get(1)["s"] == "text" + "!" * 50

@@ -200,3 +200,15 @@ def test_a_walk_ends_with_its_transaction(db, sales):
     for rows in (walk, query):
         with pytest.raises(flugs.InvalidArgument):
             list(rows)
+
+
+def test_times_may_be_infinite(db, sales):
+    sales.insert({"item": "a"})
+    with db.begin() as t:
+        assert t.lock("sales", 1, wait=float("inf"))["item"] == "a"
+        for call in (lambda: t.lock("sales", 1, wait=float("nan")),
+                     lambda: t.set_time_limit(float("nan")),
+                     lambda: db.merge("sales", patience=float("nan"))):
+            with pytest.raises(ValueError, match="NaN"):
+                call()
+    assert db.merge("sales", patience=float("inf"))["rows"] == 1
