@@ -10,15 +10,18 @@ namespace flugs {
 
 std::string_view to_string(Type type) noexcept { return facts_of(type).name; }
 
-std::string shown(const Value& value) {
-  constexpr std::size_t kShownBytesMax = 40;
-  const std::string_view text = value.as_string();
-  if (value.is_null() || text.size() <= kShownBytesMax) return value.to_string();
-  const Value beginning = Value::from_bytes(value.type(), text.substr(0, kShownBytesMax));
-  return fmt::format("{}... of {} bytes", beginning.to_string(), text.size());
-}
-
 namespace {
+
+/// At most so many bytes of a longer text, which need not be UTF-8: if that cuts a character, up to
+/// three bytes less, so that it ends before the character.
+std::string_view beginning_of(std::string_view text, std::size_t bytes_max) {
+  const auto continues = [&](std::size_t i) {
+    return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+  };
+  std::size_t end = bytes_max;
+  while (end > 0 && bytes_max - end < 3 && continues(end)) --end;
+  return text.substr(0, continues(end) ? bytes_max : end);
+}
 
 std::string decimal_text(std::int64_t units, std::uint8_t scale) {
   const auto magnitude =
@@ -29,6 +32,16 @@ std::string decimal_text(std::int64_t units, std::uint8_t scale) {
 }
 
 }  // namespace
+
+std::string shown(const Value& value) {
+  constexpr std::size_t kShownBytesMax = 40;
+  const std::string_view text = value.as_string();
+  if (value.is_null() || text.size() <= kShownBytesMax) return value.to_string();
+  const std::string_view kept = value.type() == Type::kString ? beginning_of(text, kShownBytesMax)
+                                                              : text.substr(0, kShownBytesMax);
+  const Value beginning = Value::from_bytes(value.type(), kept);
+  return fmt::format("{}... of {} bytes", beginning.to_string(), text.size());
+}
 
 std::string Value::to_string() const {
   if (is_null()) return "NULL";

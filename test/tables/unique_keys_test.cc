@@ -99,6 +99,29 @@ TEST_CASE("rows with NULL do not collide within one call of insert_rows", "[engi
   must(database->verify({}));
 }
 
+TEST_CASE("a long text that is shown ends with a whole character, if it is UTF-8", "[engine]") {
+  const auto shown_bytes = [](const std::string& text) {
+    MemoryDatabase database;
+    const TableId table = must(database->create_table(seats_schema(KeyForm::kHashed)));
+    must(add(*database, table, 1, kPlaceColumns[0], Value::string(text)));
+    const Status refused = add(*database, table, 2, kPlaceColumns[0], Value::string(text)).status();
+    const std::string_view message = refused.message();
+    const std::size_t begin = message.find("seat = '") + 8;
+    return message.find("'...") - begin;
+  };
+  const auto text = [](std::size_t before, std::string_view character) {
+    std::string made(before, 'x');
+    while (made.size() < 100) made += character;
+    return made;
+  };
+  CHECK(shown_bytes(text(38, "\xc3\xa9")) == 40);
+  CHECK(shown_bytes(text(39, "\xc3\xa9")) == 39);
+  CHECK(shown_bytes(text(38, "\xe2\x82\xac")) == 38);
+  CHECK(shown_bytes(text(37, "\xf0\x9f\x98\x80")) == 37);
+  CHECK(shown_bytes(text(36, "\xf0\x9f\x98\x80")) == 40);
+  CHECK(shown_bytes(text(0, "\x80")) == 40);  // not UTF-8
+}
+
 TEST_CASE("a refusal shows the beginning of a long text", "[engine]") {
   MemoryDatabase database;
   const TableId table = must(database->create_table(seats_schema(KeyForm::kHashed)));

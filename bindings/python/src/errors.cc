@@ -45,7 +45,11 @@ void load_errors() {
 
 nb::object make_error(const Status& status, const Where& where) {
   const std::string text = status.to_string();
-  nb::object error = nb::borrow(classes[static_cast<std::size_t>(status.code())])(text.c_str());
+  // It may name a file, whose name need not be UTF-8.
+  const nb::object message =
+      nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  if (!message.is_valid()) throw nb::python_error();
+  nb::object error = nb::borrow(classes[static_cast<std::size_t>(status.code())])(message);
   if (where.table == nullptr) return error;
   error.attr("table") = where.table->name.c_str();
   const KeyInfo* const named = key_in(status.message(), *where.table);

@@ -202,6 +202,17 @@ def test_a_walk_ends_with_its_transaction(db, sales):
             list(rows)
 
 
+@pytest.mark.parametrize("cut", range(4))
+def test_an_error_shows_the_whole_characters_of_a_text(db, cut):
+    table = db.create_table("t", {"s": flugs.string}, primary_key="s")
+    text = "x" * cut + "\N{GRINNING FACE}" * 20
+    table.insert((text,))
+    with pytest.raises(flugs.AlreadyExists) as caught:
+        table.insert((text,))
+    shown = "x" * cut + "\N{GRINNING FACE}" * ((40 - cut) // 4)
+    assert f"'{shown}'... of {80 + cut} bytes" in str(caught.value)
+
+
 def test_times_may_be_infinite(db, sales):
     sales.insert({"item": "a"})
     with db.begin() as t:
