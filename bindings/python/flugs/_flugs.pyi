@@ -245,7 +245,9 @@ class Result:
         """The rows for any library that reads Arrow."""
 
     def batches(self) -> Iterator[Batch]:
-        """The rows in batches of up to 65,536, each with `__arrow_c_array__`."""
+        """
+        The rows in batches of up to 65,536, each with `__arrow_c_array__`. A batch whose rows were taken one by one is taken to its end first.
+        """
 
     def explain(self) -> str:
         """The plan, with figures of what has been done so far."""

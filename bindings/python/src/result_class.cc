@@ -84,7 +84,8 @@ void bind_ends(nb::class_<Stream>& result) {
       .def(
           "batches", [](Stream& self) { return PyBatches{self.shared_from_this()}; },
           nb::sig("def batches(self) -> Iterator[Batch]"),
-          "The rows in batches of up to 65,536, each with `__arrow_c_array__`.")
+          "The rows in batches of up to 65,536, each with `__arrow_c_array__`. A batch whose "
+          "rows were taken one by one is taken to its end first.")
       .def("explain", &Stream::explain, "The plan, with figures of what has been done so far.")
       .def("close", &Stream::close, "Gives up the rows that are left.")
       .def(
@@ -109,7 +110,9 @@ nb::object arrow_capsule(const std::shared_ptr<Stream>& stream) {
     return stream_of(self).get_schema(*out);
   };
   arrow->get_next = [](ArrowArrayStream* self, ArrowArray* out) {
-    return stream_of(self).get_next(*out);
+    // A handler of a signal may release the stream meanwhile.
+    const std::shared_ptr<Stream> kept = stream_of(self).shared_from_this();
+    return kept->get_next(*out);
   };
   arrow->get_last_error = [](ArrowArrayStream* self) { return stream_of(self).last_error(); };
   arrow->release = &release_stream;

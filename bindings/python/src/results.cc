@@ -62,17 +62,32 @@ Stream::Stream(std::shared_ptr<Work> work, bool owns, std::unique_ptr<Interrupt>
 }
 
 Stream::~Stream() {
-  if (work_->session().is_of_this_process()) close();
+  if (!work_->session().is_of_this_process()) return;
+  work_->gate().enter_surely();
+  give_up();
+  work_->gate().leave();
 }
 
 void Stream::end() noexcept { rows_.reset(); }
 
-void Stream::close() {
-  work_->gate().enter_surely();
+void Stream::give_up() noexcept {
   work_->remove(*this);
+  if (rows_.has_value()) work_->drop(Used{std::move(interrupt_), *std::move(rows_)});
   rows_.reset();
   if (owns_) work_->end(Work::State::kAborted);
-  work_->gate().leave();
+}
+
+void Stream::close() {
+  if (!work_->session().is_of_this_process()) return;
+  const Inside inside(work_->gate());
+  if (work_->is_busy())
+    raise(Status(StatusCode::kBusy, "a call of the transaction runs: close it later"));
+  is_closed_ = !is_finished_;
+  give_up();  // but for the batch, of which a row may just be made
+}
+
+void Stream::check_not_closed() const {
+  if (is_closed_) raise(Status(StatusCode::kInvalidArgument, "the result is closed"));
 }
 
 void Stream::finish() noexcept {
@@ -99,13 +114,15 @@ Status Stream::pull(const std::stop_token& stop) {
 
 bool Stream::load() {
   if (is_finished_) return false;
-  if (!work_->session().is_of_this_process()) work_->session().check_open();
+  check_not_closed();
   const Work::Turn turn(*work_);
   try {
     const Work::Busy busy(*work_);
     check(run_long([this](const std::stop_token& stop) { return pull(stop); }));
   } catch (...) {
     finish();
+    batch_ = query::StreamBatch();  // it may have come before Ctrl-C
+    row_ = 0;
     throw;
   }
   if (batch_.row_count() == 0) finish();
@@ -151,6 +168,7 @@ nb::object Stream::next_row() {
   work_->session().check_open();
   const Inside inside(work_->gate());  // other threads take rows, too
   if (is_given_) throw nb::value_error("the rows of this result have gone to Arrow");
+  check_not_closed();
   while (row_ >= batch_.row_count())
     if (!load()) return {};
   if (gives_dicts_) {
@@ -171,9 +189,12 @@ nb::object Stream::next_batch() {
   work_->session().check_open();
   const Inside inside(work_->gate());
   if (is_given_) throw nb::value_error("the rows of this result have gone to Arrow");
+  if (is_finished_) return nb::none();
+  check_not_closed();
+  if (row_ != 0 && row_ < batch_.row_count())
+    throw nb::value_error("a batch of which rows were taken has others left: take these first");
   auto schema = std::make_unique<ArrowSchema>();
-  if (const int error = get_schema(*schema); error != 0) {
-    if (is_finished_ && error_.empty()) return nb::none();
+  if (get_schema(*schema) != 0) {
     work_->session().check_open();
     raise(Status(StatusCode::kInvalidArgument, "the transaction has ended"));
   }
@@ -186,6 +207,8 @@ nb::object Stream::next_batch() {
 }
 
 std::string Stream::explain() {
+  if (!work_->session().is_of_this_process()) work_->session().check_open();
+  const Inside inside(work_->gate());
   if (!rows_.has_value()) return {};
   const Work::Turn turn(*work_);
   return rows_->explain();
@@ -207,9 +230,17 @@ int Stream::fail(Status why) noexcept {
   return number_of(why.code());
 }
 
+int Stream::fail_ended() noexcept {
+  const char* why = "the transaction has ended";
+  if (is_closed_) why = "the result is closed";
+  if (work_->state() == Work::State::kClosed) why = "the database is closed";
+  return fail(Status(StatusCode::kInvalidArgument, why));
+}
+
 int Stream::get_schema(ArrowSchema& out) noexcept {
   if (!work_->session().is_of_this_process())
     return fail(Status(StatusCode::kInvalidArgument, "the database belongs to another process"));
+  const InCall in_call;
   work_->gate().enter_surely();
   int result = 0;
   if (rows_.has_value())
@@ -224,14 +255,13 @@ int Stream::get_next(ArrowArray& out) noexcept {
   out = ArrowArray{};
   if (!work_->session().is_of_this_process())
     return fail(Status(StatusCode::kInvalidArgument, "the database belongs to another process"));
+  const InCall in_call;  // a handler of a signal must not close the database
   work_->gate().enter_surely();
   int result = 0;
   if (is_finished_) {
     result = error_.empty() ? 0 : EINVAL;
   } else if (!rows_.has_value()) {
-    const bool is_closed = work_->state() == Work::State::kClosed;
-    result = fail(Status(StatusCode::kInvalidArgument,
-                         is_closed ? "the database is closed" : "the transaction has ended"));
+    result = fail_ended();
   } else if (work_->gate().is_nested()) {
     result = fail(Status(StatusCode::kInvalidArgument, "the transaction is in a call"));
   } else {

@@ -19,7 +19,8 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
          query::ResultStream&& rows);
   ~Stream();
   void end() noexcept override;
-  /// Gives up the rows that are left.
+  /// Gives up the rows that are left. Throws Busy in the handler of a signal that interrupts a call
+  /// of the same transaction. Does nothing in a process that was forked.
   void close();
 
   const std::vector<query::ResultColumn>& columns() const noexcept { return columns_; }
@@ -40,6 +41,12 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
   const char* last_error() const noexcept { return error_.empty() ? nullptr : error_.c_str(); }
 
  private:
+  /// What lives as long as the engine may use it.
+  struct Used {
+    std::unique_ptr<Interrupt> interrupt;
+    query::ResultStream rows;
+  };
+
   /// The values of a column in the batch.
   struct Lane {
     const std::int64_t* ints = nullptr;
@@ -50,19 +57,24 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
     std::vector<nb::object> objects;  ///< of its codes, each made when it is needed
   };
 
+  /// Within the gate.
+  void give_up() noexcept;
   bool load();
+  void check_not_closed() const;
   void look_at_batch();
   Status pull(const std::stop_token& stop);
   void finish() noexcept;
   nb::object value(std::size_t column);
   int fail(Status why) noexcept;
+  int fail_ended() noexcept;
 
   const std::shared_ptr<Work> work_;
   const bool owns_;
-  const std::unique_ptr<Interrupt> interrupt_;  // outlives rows_
+  std::unique_ptr<Interrupt> interrupt_;  // outlives rows_
   std::vector<query::ResultColumn> columns_;
   std::optional<query::ResultStream> rows_;  // empty: at the end, or ended
   bool is_finished_ = false;
+  bool is_closed_ = false;
   bool is_given_ = false;
   bool gives_dicts_ = false;
   std::vector<nb::object> names_;

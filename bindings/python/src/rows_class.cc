@@ -20,6 +20,7 @@ class PyRows : public Child {
     if (!work_->session().is_of_this_process()) return;
     work_->gate().enter_surely();
     work_->remove(*this);
+    if (rows_.has_value()) work_->drop(*std::move(rows_));
     rows_.reset();
     work_->gate().leave();
   }

@@ -42,6 +42,11 @@ Work::Turn::Turn(Work& work) : work_(work) {
   work.raise_ended();
 }
 
+Work::Busy::~Busy() {
+  work_.is_busy_ = false;
+  work_.dropped_.clear();
+}
+
 void Work::raise_ended() const {
   session_->check_open();
   const char* const how =
@@ -50,9 +55,9 @@ void Work::raise_ended() const {
 }
 
 void Work::commit(const CommitOptions& options) {
-  end_children();
   const Status status = python::commit(transaction_, rows_written_, *session_, options);
   if (transaction_.is_open()) raise(status);  // the options were refused
+  end_children();
   state_ = status.ok() ? State::kCommitted : State::kAborted;
   check(status);
 }

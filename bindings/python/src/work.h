@@ -53,7 +53,7 @@ class Work : public std::enable_shared_from_this<Work> {
   class Busy {
    public:
     explicit Busy(Work& work) noexcept : work_(work) { work_.is_busy_ = true; }
-    ~Busy() { work_.is_busy_ = false; }
+    ~Busy();
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
@@ -75,6 +75,13 @@ class Work : public std::enable_shared_from_this<Work> {
   void commit(const CommitOptions& options = {});
   /// Aborts it, unless it has ended.
   void end(State why) noexcept;
+  /// A call of the transaction is running in this thread, and Python has come in between.
+  bool is_busy() const noexcept { return is_busy_; }
+  /// Destroys what uses the transaction: at once, or when the call that runs has ended.
+  template <typename Used>
+  void drop(Used used) {
+    if (is_busy_) dropped_.push_back(std::make_shared<Used>(std::move(used)));
+  }
   void add(Child& child) { children_.push_back(&child); }
   void remove(Child& child) noexcept { std::erase(children_, &child); }
   /// Throws what a call gets that comes too late.
@@ -91,6 +98,7 @@ class Work : public std::enable_shared_from_this<Work> {
   bool is_busy_ = false;
   std::uint64_t rows_written_ = 0;
   std::vector<Child*> children_;
+  std::vector<std::shared_ptr<void>> dropped_;  // waits for the end of a Busy
 };
 
 /// Commits, without the interpreter if that takes long.

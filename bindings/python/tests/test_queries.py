@@ -137,6 +137,46 @@ def test_results_give_rows_once(lines):
         result.fetchall()
 
 
+def test_a_closed_result_gives_nothing(db, lines):
+    with db.begin() as t:
+        for result in (t.query("lines").run(), lines.query().run()):
+            result.fetchone()
+            result.close()
+            result.close()
+            assert result.explain() == ""
+            for call in (result.fetchall, result.fetchone, lambda: next(result.batches())):
+                with pytest.raises(flugs.InvalidArgument, match="the result is closed"):
+                    call()
+        assert t.state == "open"
+
+
+def test_results_and_walks_go_on_after_a_commit_that_is_refused(db, sales):
+    sales.insert_rows((None, "a", None, k) for k in range(100))
+    t = db.begin()
+    result, walk = t.query("sales").run(), t.rows("sales", "primary")
+    next(walk)
+    with pytest.raises(flugs.InvalidArgument):
+        t.commit("soon", soon=-1)
+    assert t.state == "open"
+    assert len(list(result)) == 100 and len(list(walk)) == 99
+    result, walk = t.query("sales").run(), t.rows("sales", "primary")
+    t.commit()
+    for rows in (result, walk):
+        with pytest.raises(flugs.InvalidArgument, match="committed"):
+            next(rows)
+
+
+def test_batches_give_each_row_once(lines):
+    result = lines.query().run()
+    assert len(list(result.batches())) == 1
+    assert list(result.batches()) == [] and result.fetchall() == []
+    result = lines.query().run()
+    result.fetchone()
+    with pytest.raises(ValueError, match="take these first"):
+        next(result.batches())
+    assert len(result.fetchall()) == 999 and list(result.batches()) == []
+
+
 def test_wrong_queries_say_why(db, lines):
     with pytest.raises(flugs.InvalidArgument, match="nothing"):
         db.query("lines").where(col("nothing") == 1).fetchall()
