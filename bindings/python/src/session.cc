@@ -12,18 +12,39 @@ namespace flugs::python {
 
 namespace {
 
+/// A session with the forks at its birth: a child must not look at it if they are others.
+struct Known {
+  Session* session;
+  unsigned forks;
+};
+
 std::mutex sessions_mutex;
-std::vector<Session*>& sessions() {
-  static auto* const all = new std::vector<Session*>;
+std::vector<Known>& sessions() {
+  static auto* const all = new std::vector<Known>;
   return *all;
 }
+
+constexpr std::chrono::microseconds kPause{100};
 
 /// Waits until `try_lock` gives true.
 template <typename TryLock>
 void wait_for(TryLock&& try_lock) {
   while (!try_lock()) {
     const Detached detached;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// The same, but throws what the handler of a signal raises.
+template <typename TryLock>
+void wait_with_signals(TryLock&& try_lock) {
+  for (unsigned round = 0; !try_lock(); ++round) {
+    {
+      const Detached detached;
+      std::this_thread::sleep_for(kPause);
+    }
+    const bool looks = round % 64 == 63 && is_main_thread();
+    if (looks && PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
 
@@ -34,7 +55,7 @@ Session::Session(Database&& database)
       forks_(forks()),
       has_journal_(database_.statistics().flush == "journal") {
   const std::lock_guard lock(sessions_mutex);
-  sessions().push_back(this);
+  sessions().push_back({this, forks_});
 }
 
 Session::~Session() {
@@ -50,9 +71,9 @@ Session::~Session() {
   if (!is_of_this_process()) return;  // a lock may have been held by a thread that is not here
   {
     const std::lock_guard lock(sessions_mutex);
-    std::erase(sessions(), this);
+    std::erase_if(sessions(), [this](const Known& known) { return known.session == this; });
   }
-  if (is_closed_) return;
+  if (has_ended_) return;
   const Detached detached;
   closing_.request_stop();
   database_ = Database();
@@ -121,40 +142,52 @@ void Session::end_works() {
   // Each call of theirs ends soon.
   for (const std::shared_ptr<Work>& work : open) static_cast<void>(database_.cancel(work->id()));
   for (const std::shared_ptr<Work>& work : open) {
-    work->gate().enter_surely();
+    const Inside inside(work->gate());
     work->end(Work::State::kClosed);
-    work->gate().leave();
   }
 }
 
 void Session::close() {
-  if (!is_open()) return;
-  if (InCall::is_any())
+  if (!is_of_this_process()) return;
+  if (InCall::is_any()) {
+    if (!is_open()) return;
     raise(Status(StatusCode::kBusy, "a call of flugs is running in this thread: close it later"));
-  if (is_closed_.exchange(true)) return;
-  closing_.request_stop();
-  const Detached detached;
-  users_.lock();  // no call of the database is running any more, and none begins
-  end_works();
-  Status closed = database_.close();
-  // The owner of a Work may be just about to destroy it.
-  while (closed.code() == StatusCode::kBusy) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-    closed = database_.close();
   }
-  users_.unlock();
+  is_closed_ = true;
+  closing_.request_stop();
+  wait_with_signals([&] { return users_.try_lock(); });
+  // No call of the database is running any more, and none begins.
+  const std::unique_lock lock(users_, std::adopt_lock);
+  if (has_ended_) return;
+  const InCall in_call;  // a handler of a signal does not wait for this thread
+  end_works();
+  Status closed;
+  // The owner of a Work may be just about to destroy it.
+  wait_with_signals([&] {
+    const Detached detached;
+    closed = database_.close();
+    return closed.code() != StatusCode::kBusy;
+  });
+  has_ended_ = true;
+  check(closed);
 }
 
 void Session::close_all() {
   std::vector<std::shared_ptr<Session>> open;
   {
     const std::lock_guard lock(sessions_mutex);
-    for (Session* session : sessions())
-      if (session->is_of_this_process())
-        if (std::shared_ptr<Session> shared = session->weak_from_this().lock())
+    for (const Known& known : sessions())
+      if (known.forks == forks())
+        if (std::shared_ptr<Session> shared = known.session->weak_from_this().lock())
           open.push_back(shared);
   }
-  for (const std::shared_ptr<Session>& session : open) session->close();
+  for (const std::shared_ptr<Session>& session : open) {
+    try {
+      session->close();
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("flugs closes its databases");
+    }
+  }
 }
 
 }  // namespace flugs::python

@@ -74,7 +74,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::stop_token closing() const noexcept { return closing_.get_token(); }
 
   /// Ends all that is open, and closes the database. Does nothing if it is closed. Throws Busy when
-  /// Python calls it within a call of the library.
+  /// Python calls it within a call of the library. Where it waits for other threads, in Python's
+  /// main thread, it throws what the handler of a signal raises: then nothing can be begun any
+  /// more, and another `close` does the rest.
   void close();
   static void close_all();
 
@@ -89,7 +91,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool has_journal_ = false;
   std::shared_mutex users_;
   std::stop_source closing_;
-  std::atomic<bool> is_closed_{false};
+  std::atomic<bool> is_closed_{false};  // nothing begins any more
+  bool has_ended_ = false;              // with users_: the database is closed
 
   std::mutex works_mutex_;
   std::vector<Work*> works_;

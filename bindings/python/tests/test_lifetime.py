@@ -84,6 +84,14 @@ def test_a_pool_is_open_once(path):
         flugs.open(path + "2", create=False)
 
 
+def test_a_path_need_not_be_utf_8(path):
+    odd = os.fsencode(path) + b"\xff"
+    with pytest.raises(flugs.NotFound):
+        flugs.open(odd, create=False)
+    with flugs.open(odd, max_bytes=1 << 26) as db:
+        assert db.path == os.fsdecode(odd)
+
+
 def test_objects_that_nobody_keeps_close_the_database(path):
     calls, db, transaction = open_all(path)
     del calls, db, transaction
@@ -136,7 +144,10 @@ def test_a_fork_makes_handles_dead(path):
     # The child's end has left the parent's pool alone.
     transaction.commit()
     assert db["t"].get(50) == {"a": 50}
-    db.check() if db.statistics()["transactions_open"] == 0 else None
+    del calls, child
+    gc.collect()
+    assert db.statistics()["transactions_open"] == 0
+    db.check()
     db.close()
 
 
@@ -155,6 +166,27 @@ def test_a_forked_child_may_exit_in_every_way(path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         transaction.commit()
         assert len(db["t"]) == 1
+
+
+def test_a_forked_child_frees_the_database_and_runs_to_its_end(path):
+    ended = run("""
+import flugs, os, sys
+db = flugs.open(sys.argv[1], max_bytes=1 << 26)
+table = db.create_table("t", {"a": flugs.int64})
+result = db.query("t").run()
+child = os.fork()
+if child == 0:
+    result.close()
+    try:
+        result.explain()
+    except flugs.Closed:
+        del db, table, result
+        for _ in range(8):
+            flugs.open(":memory:", max_bytes=1 << 26).close()
+        sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), result.fetchall())
+""", path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "7 []\n", "")
 
 
 def run(code, *arguments):

@@ -95,6 +95,51 @@ def test_close_waits_for_calls_of_other_threads(path):
         assert not db.is_open
 
 
+CLOSED = """
+import os, signal, sys, threading, time
+import flugs
+db = flugs.open(":memory:", max_bytes=1 << 28)
+table = db.create_table("t", {"a": flugs.int64})
+begun, go_on, ends = threading.Event(), threading.Event(), []
+
+def rows():
+    yield (1,)
+    begun.set()
+    go_on.wait()
+    yield (2,)
+
+def insert(call):
+    try:
+        call()
+    except flugs.Closed:
+        ends.append("closed")
+
+call = {"table": lambda: table.insert_rows(rows()),
+        "transaction": lambda: db.begin().insert_rows("t", rows())}[sys.argv[1]]
+inserter = threading.Thread(target=insert, args=(call,))
+inserter.start()
+begun.wait()
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    db.close()
+except KeyboardInterrupt:
+    ends.append("interrupted")
+assert not db.is_open
+threading.Timer(0.1, go_on.set).start()
+db.close()
+inserter.join()
+db.close()
+print(ends)
+"""
+
+
+@pytest.mark.parametrize("what", ["table", "transaction"])
+def test_close_ends_insert_rows_and_is_ended_by_ctrl_c(what):
+    ended = subprocess.run([sys.executable, "-c", CLOSED, what], capture_output=True, text=True,
+                           timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "['interrupted', 'closed']\n"), ended.stderr
+
+
 def test_other_threads_run_during_a_query(db):
     table = db.create_table("t", {"a": flugs.int64, "s": flugs.string})
     table.insert_rows((k % 1000, f"text {k % 777}") for k in range(300_000))
