@@ -108,7 +108,7 @@ Result<TableId> load_stream_table(Database& database, const StreamLoad& load) {
   schema.column("id", Type::kInt64).column("n", Type::kInt32).column("v", Type::kDouble);
   schema.column("day", Type::kDate).column("price", Type::kDecimal, {.scale = 2});
   schema.column("name", Type::kString);
-  const Result<TableId> table = database.create_table(schema);
+  Result<TableId> table = database.create_table(schema);
   if (!table.ok()) return table;
   BulkLoad bulk;
   bulk.end = load.rows;

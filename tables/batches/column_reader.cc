@@ -45,6 +45,7 @@ bool is_short(ArrayForm form) noexcept {
 template <typename F>
 auto with_integer(ArrayForm form, F&& act) {
   switch (form) {
+    // NOLINTNEXTLINE(bugprone-branch-clone): each branch gives another type
     case ArrayForm::kInt8:
       return act(std::int8_t());
     case ArrayForm::kUint8:

@@ -26,6 +26,7 @@ class ColumnRows {
       : rows_(rows.size()), state_(seed) {
     for (std::size_t i = 0; i < columns; ++i) {
       std::vector<Value> values;
+      values.reserve(rows.size());
       for (const std::vector<Value>& row : rows) values.push_back(row[i]);
       columns_.push_back(column_of(ColumnId(static_cast<std::uint16_t>(i)), values));
     }
