@@ -12,8 +12,8 @@ std::string_view to_string(Type type) noexcept { return facts_of(type).name; }
 
 namespace {
 
-/// At most so many bytes of a longer text, which need not be UTF-8: if that cuts a character, up to
-/// three bytes less, so that it ends before the character.
+/// The first `bytes_max` bytes of a longer text, which need not be UTF-8. If that cuts a character,
+/// the beginning ends before the character, up to three bytes earlier.
 std::string_view beginning_of(std::string_view text, std::size_t bytes_max) {
   const auto continues = [&](std::size_t i) {
     return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;

@@ -204,19 +204,6 @@ struct ExportedStream {
   std::string error;
 };
 
-int code_of(StatusCode code) noexcept {
-  switch (code) {
-    case StatusCode::kCancelled:
-      return ECANCELED;
-    case StatusCode::kOutOfMemory:
-      return ENOMEM;
-    case StatusCode::kInvalidArgument:
-      return EINVAL;
-    default:
-      return EIO;
-  }
-}
-
 // No exception may leave a function that C calls.
 template <typename Work>
 int guarded_call(ExportedStream& exported, Work&& work) noexcept {
@@ -225,7 +212,7 @@ int guarded_call(ExportedStream& exported, Work&& work) noexcept {
     const Status status = work();
     if (status.ok()) return 0;
     exported.error = status.to_string();
-    return code_of(status.code());
+    return arrow_error(status.code());
   } catch (const std::bad_alloc&) {
     return ENOMEM;
   }
@@ -265,6 +252,21 @@ void release_stream(ArrowArrayStream* arrow) {
 }
 
 }  // namespace
+
+int arrow_error(StatusCode code) noexcept {
+  switch (code) {
+    case StatusCode::kOk:
+      return 0;
+    case StatusCode::kCancelled:
+      return ECANCELED;
+    case StatusCode::kOutOfMemory:
+      return ENOMEM;
+    case StatusCode::kInvalidArgument:
+      return EINVAL;
+    default:
+      return EIO;
+  }
+}
 
 void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow) {
   auto exported = std::make_unique<ExportedSchema>();

@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A step makes so many batches, or bytes, more or less: some hundred microseconds of work, for
-// which waking the workers is worth it. The first step makes one batch.
+// Batches, or bytes, after which a step ends: some hundred microseconds of work, for which waking
+// the workers is worth it. The first step makes one batch.
 constexpr std::size_t kStepBatches = 8;
 constexpr std::uint64_t kStepBytes = std::uint64_t{4} << 20;
 // If rows come slowly, the user gets those that are there after this time.

@@ -38,7 +38,7 @@ class BatchBuilder {
   /// What a column needs while its batch is being built.
   struct Building {
     BatchValues column;
-    // Of a dictionary of the batch's own; `column.bytes` has its texts.
+    // A dictionary of the batch's own has these offsets, and its texts in `column.bytes`.
     std::vector<std::int32_t> offsets;
     CodeMap codes;
   };

@@ -12,7 +12,7 @@ namespace flugs::engine {
 
 namespace {
 
-// Of a row that only the caller writes.
+// The row is one that only the caller writes.
 std::uint64_t* word_of(std::byte* row, std::size_t word) noexcept {
   FLUGS_DCHECK(word >= columns::RowLayout::kStampBytes / 8);
   return reinterpret_cast<std::uint64_t*>(row) + word;

@@ -1,4 +1,4 @@
-// A device that stands still: who waits for it, and who does not.
+// A device that stands still, with readers that wait for it and readers that do not.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>

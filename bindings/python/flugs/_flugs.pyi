@@ -160,7 +160,7 @@ class Query:
         """Sorts the rows."""
 
     def limit(self, rows: int, offset: int = 0) -> Query:
-        """At most so many rows, after the first `offset`."""
+        """At most `rows` rows, after the first `offset`."""
 
     def join(self, right: Query, on: str | Iterable[str | tuple[str | Expr, str | Expr]], how: str = 'inner', also: Expr | None = None) -> Query:
         """
@@ -403,7 +403,7 @@ class Transaction:
 
     def lock(self, table: str | Table, values: Any, key: str | None = None, wait: float = 1.0) -> dict[str, Any]:
         """
-        As find, and locks the row until the transaction ends. Waits so many seconds for it.
+        As find, and locks the row until the transaction ends. Waits `wait` seconds for it at most.
         """
 
     def add(self, table: str | Table, values: Any, column: str, amount: Any, key: str | None = None) -> Any:

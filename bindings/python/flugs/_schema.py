@@ -71,5 +71,5 @@ binary = Column("bytes")
 
 
 def decimal(scale: int) -> Column:
-    """Numbers with so many digits after the point, 64 bits in all."""
+    """Numbers with `scale` digits after the point, 64 bits in all."""
     return Column("decimal", scale)

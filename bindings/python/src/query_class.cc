@@ -145,7 +145,7 @@ void bind_steps(nb::class_<PyQuery>& query) {
           [](const PyQuery& self, std::uint64_t rows, std::uint64_t offset) {
             return with(self, self.query.limit(rows, offset));
           },
-          "rows"_a, "offset"_a = 0, "At most so many rows, after the first `offset`.")
+          "rows"_a, "offset"_a = 0, "At most `rows` rows, after the first `offset`.")
       .def("join", &join, "right"_a, "on"_a, "how"_a = "inner", "also"_a = nb::none(),
            nb::sig("def join(self, right: Query,"
                    " on: str | Iterable[str | tuple[str | Expr, str | Expr]],"

@@ -17,19 +17,6 @@ namespace {
 // A dictionary with more texts than a batch has rows is not worth a list of objects.
 constexpr std::size_t kObjectsMax = query::StreamBatch::kRowsMax;
 
-int number_of(StatusCode code) noexcept {
-  switch (code) {
-    case StatusCode::kCancelled:
-      return ECANCELED;
-    case StatusCode::kOutOfMemory:
-      return ENOMEM;
-    case StatusCode::kInvalidArgument:
-      return EINVAL;
-    default:
-      return EIO;
-  }
-}
-
 /// A capsule that releases what it holds, unless somebody has taken it over.
 template <typename Struct>
 nb::object own(std::unique_ptr<Struct> held, const char* name) {
@@ -227,7 +214,7 @@ int Stream::fail(Status why) noexcept {
   } catch (const std::bad_alloc&) {
     error_.clear();
   }
-  return number_of(why.code());
+  return query::arrow_error(why.code());
 }
 
 int Stream::fail_ended() noexcept {

@@ -244,7 +244,8 @@ void bind_other_writes(nb::class_<PyTransaction>& transaction) {
           "table"_a, "values"_a.none(), "key"_a = nb::none(), "wait"_a = 1.0,
           nb::sig("def lock(self, table: str | Table, values: Any, key: str | None = None,"
                   " wait: float = 1.0) -> dict[str, Any]"),
-          "As find, and locks the row until the transaction ends. Waits so many seconds for it.")
+          "As find, and locks the row until the transaction ends. Waits `wait` seconds for it at "
+          "most.")
       .def(
           "add",
           [](const PyTransaction& self, nb::handle table, nb::handle values, nb::handle column,

@@ -12,7 +12,7 @@ namespace flugs::python {
 
 namespace {
 
-// insert_rows takes so many rows at a time: they fit the cache, and signals are looked for between.
+// Rows that insert_rows takes at a time. They fit the cache, and signals are looked for in between.
 constexpr std::size_t kRowsAtOnce = 1024;
 
 std::vector<ColumnValue> changes_of(const TableInfo& table, nb::handle changes, Kept& kept) {
