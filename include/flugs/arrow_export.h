@@ -35,7 +35,7 @@ namespace flugs::query {
 /// Thread-safety: get_next: as the transaction's. `arrow.release`, and the functions of schemas and
 /// arrays: any thread. Arrays stay valid when the transaction has ended and the database is closed.
 void to_arrow(ResultStream stream, ArrowArrayStream& arrow);
-/// The number of <cerrno> that the functions of a stream give for a status: 0 for kOk.
+/// The error number (`errno`) that the functions of a stream give for a status: 0 for kOk.
 int arrow_error(StatusCode code) noexcept;
 
 /// The same for one batch: an array of type struct. `schema_to_arrow` gives its schema.
