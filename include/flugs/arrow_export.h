@@ -9,8 +9,8 @@
 
 namespace flugs::query {
 
-/// Gives the rows of a query to any library that reads Arrow, without copying columns of int64,
-/// timestamp, double, string or bytes. Each batch of the stream becomes an Arrow array of type
+/// Gives the rows of a query to any library that reads Arrow, without copying columns other than
+/// bool. Each batch of the stream becomes an Arrow array of type
 /// struct; nothing holds more than one.
 ///
 ///     ArrowArrayStream arrow;
@@ -38,7 +38,12 @@ void to_arrow(ResultStream stream, ArrowArrayStream& arrow);
 /// The error number (`errno`) that the functions of a stream give for a status: 0 for kOk.
 int arrow_error(StatusCode code) noexcept;
 
-/// The same for one batch: an array of type struct. `schema_to_arrow` gives its schema.
+/// Says before the first batch that batches of the stream only go to Arrow, as `to_arrow` of the
+/// stream does by itself. Then the threads of the query make columns of int32, date and decimal as
+/// Arrow has them; StreamBatch::column fails for these.
+void prefer_arrow(ResultStream& stream) noexcept;
+/// The same as `to_arrow` of a stream for one batch: an array of type struct. `schema_to_arrow`
+/// gives its schema.
 void to_arrow(const StreamBatch& batch, ArrowArray& arrow);
 void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow);
 

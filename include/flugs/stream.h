@@ -108,7 +108,8 @@ class StreamBatch {
   /// The values of a column, one per row. T is std::int64_t for a column of type bool, int32,
   /// int64, decimal (units), date (days) or timestamp (microseconds), and double for a double. 0
   /// stands at a NULL.
-  /// Fails with: kInvalidArgument (no such column, or one of another type).
+  /// Fails with: kInvalidArgument (no such column, or one of another type; or the stream prefers
+  /// Arrow, and this type has another form there: prefer_arrow).
   template <typename T>
     requires(std::same_as<T, std::int64_t> || std::same_as<T, double>)
   Result<std::span<const T>> column(std::size_t column) const;
@@ -205,6 +206,7 @@ class ResultStream {
 
  private:
   friend class Query;
+  friend void prefer_arrow(ResultStream& stream) noexcept;
   explicit ResultStream(std::shared_ptr<StreamState> state) noexcept;
   const StreamBatch* finish(Status why);
 

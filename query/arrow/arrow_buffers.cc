@@ -1,7 +1,6 @@
 #include "query/arrow/arrow_buffers.h"
 
 #include <bit>
-#include <cstring>
 
 namespace flugs::query {
 
@@ -37,20 +36,9 @@ ArrowBuffer bits_of(std::span<const std::int64_t> values) {
   return pack(values.size(), [&](std::size_t i) { return values[i] != 0; });
 }
 
-ArrowBuffer narrowed(std::span<const std::int64_t> values) {
-  auto out = std::make_unique_for_overwrite<std::byte[]>(values.size() * sizeof(std::int32_t));
-  auto* narrow = reinterpret_cast<std::int32_t*>(out.get());
-  for (std::size_t i = 0; i < values.size(); ++i) narrow[i] = static_cast<std::int32_t>(values[i]);
-  return out;
-}
-
-ArrowBuffer widened(std::span<const std::int64_t> values) {
-  auto out = std::make_unique_for_overwrite<std::byte[]>(values.size() * 16);
-  auto* words = reinterpret_cast<std::int64_t*>(out.get());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    words[2 * i] = values[i];
-    words[2 * i + 1] = values[i] >> 63;
-  }
+ArrowBuffer in_form(IntForm form, std::span<const std::int64_t> values) {
+  auto out = std::make_unique_for_overwrite<std::byte[]>(values.size() * bytes_of(form));
+  put_integers(form, values.data(), nullptr, values.size(), out.get());
   return out;
 }
 

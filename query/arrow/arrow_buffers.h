@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "query/stream/int_form.h"
+
 namespace flugs::query {
 
 /// Memory in a layout of Arrow.
@@ -14,9 +16,7 @@ using ArrowBuffer = std::unique_ptr<std::byte[]>;
 ArrowBuffer validity_of(std::span<const std::uint8_t> nulls, std::size_t& null_count);
 /// A bit for each value, 1 where it is not 0.
 ArrowBuffer bits_of(std::span<const std::int64_t> values);
-/// int32; each value fits.
-ArrowBuffer narrowed(std::span<const std::int64_t> values);
-/// Integers of 128 bits.
-ArrowBuffer widened(std::span<const std::int64_t> values);
+/// Integers, each of which fits.
+ArrowBuffer in_form(IntForm form, std::span<const std::int64_t> values);
 
 }  // namespace flugs::query

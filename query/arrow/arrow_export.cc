@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "query/arrow/arrow_buffers.h"
+#include "query/plan/stream_state.h"
 #include "query/stream/batch_data.h"
 
 namespace flugs::query {
@@ -157,22 +158,16 @@ void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
 }
 
 void export_numbers(const BatchData& batch, std::size_t column, Exported& to) {
-  const ColumnView from = batch.columns[column].values.view(false);
-  const std::span<const std::int64_t> values(from.ints(), batch.rows);
-  switch ((*batch.schema)[column].type) {
-    case Type::kBool:
-      to.values = bits_of(values);
-      break;
-    case Type::kInt32:
-    case Type::kDate:
-      to.values = narrowed(values);
-      break;
-    case Type::kDecimal:
-      to.values = widened(values);
-      break;
-    default:
-      to.buffers[1] = from.data;
-      return;
+  const BatchValues& from = batch.columns[column];
+  const ColumnView view = from.values.view(false);
+  const Type type = (*batch.schema)[column].type;
+  if (type == Type::kBool) {
+    to.values = bits_of(std::span(view.ints(), batch.rows));
+  } else if (arrow_form(type) != from.ints) {
+    to.values = in_form(arrow_form(type), std::span(view.ints(), batch.rows));
+  } else {
+    to.buffers[1] = view.data;
+    return;
   }
   to.buffers[1] = to.values.get();
 }
@@ -294,7 +289,10 @@ void to_arrow(const StreamBatch& batch, ArrowArray& arrow) {
   finish_array(std::move(exported), batch.row_count(), 0, 1, arrow);
 }
 
+void prefer_arrow(ResultStream& stream) noexcept { stream.state_->sink().prefer_arrow(); }
+
 void to_arrow(ResultStream stream, ArrowArrayStream& arrow) {
+  prefer_arrow(stream);
   auto exported = std::make_unique<ExportedStream>(std::move(stream));
   arrow = {stream_schema, stream_next, stream_error, release_stream, exported.release()};
 }

@@ -29,6 +29,7 @@ class StreamState final : public engine::OpenWalk {
   engine::TransactionContext& transaction() const noexcept { return *context_.transaction; }
   engine::DatabaseCore& database() const noexcept { return database_; }
   const BatchSink& sink() const noexcept { return *sink_; }
+  BatchSink& sink() noexcept { return *sink_; }
   /// The next batch; nothing at the end. Throws Failure.
   std::optional<ReadyBatch> next();
   void read_rest() override;

@@ -15,7 +15,10 @@ constexpr std::size_t kRowsMax = StreamBatch::kRowsMax;
 static_assert(kRowsMax % kBatchRows == 0);
 
 // Texts have an offset for each row, and one for the end.
-std::size_t width_of(Form form) noexcept { return form == Form::kText ? 4 : bytes_of(form); }
+std::size_t width_of(const StreamColumn& column) noexcept {
+  if (column.form == Form::kText) return 4;
+  return column.form == Form::kInt ? bytes_of(column.ints) : bytes_of(column.form);
+}
 
 }  // namespace
 
@@ -45,7 +48,7 @@ void BatchBuilder::make_room(std::size_t rows) {
   capacity_ = std::min(wanted, kRowsMax);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     BatchValues& column = building_[c].column;
-    const std::size_t width = width_of(columns_[c].form);
+    const std::size_t width = width_of(columns_[c]);
     column.values.grow((capacity_ + 1) * width, rows_ == 0 ? 0 : (rows_ + 1) * width);
     if (column.has_nulls) column.values.grow_nulls(capacity_, rows_);
   }
@@ -82,10 +85,9 @@ std::size_t BatchBuilder::append_values(std::size_t column, const ColumnView& fr
   append_nulls(to.column, from, count);
   if (of.form == Form::kText) return append_texts(to.column, from, count);
   if (of.form == Form::kCode) return append_codes(to, *of.texts, from, count);
-  std::int64_t* values = static_cast<std::int64_t*>(to.column.values.reserve(0)) + rows_;
-  std::memcpy(values, from.data, count * sizeof *values);
-  if (from.nulls != nullptr)
-    for (std::size_t i = 0; i < count; ++i) values[i] = from.nulls[i] != 0 ? 0 : values[i];
+  // Doubles are copied as they are: a double of 0 is an int64 of 0.
+  auto* const values = static_cast<std::byte*>(to.column.values.reserve(0));
+  put_integers(of.ints, from.ints(), from.nulls, count, values + rows_ * bytes_of(of.ints));
   return count;
 }
 
@@ -152,19 +154,20 @@ std::size_t BatchBuilder::append_codes(Building& to, DomainTexts& texts, const C
   return count;
 }
 
-void BatchBuilder::close(Building& building, Form form) {
+void BatchBuilder::close(Building& building, const StreamColumn& of) {
   BatchValues& column = building.column;
-  if (form == Form::kText) {
+  column.ints = of.ints;
+  if (of.form == Form::kText) {
     const auto* offsets = static_cast<const std::int32_t*>(column.values.view(false).data);
     column.bytes.resize(static_cast<std::size_t>(offsets[rows_]));
-  } else if (form == Form::kCode && column.dictionary == nullptr) {
+  } else if (of.form == Form::kCode && column.dictionary == nullptr) {
     column.dictionary = std::make_shared<const TextDictionary>(std::exchange(building.offsets, {}),
                                                                std::exchange(column.bytes, {}));
     building.codes.clear();
   }
   if (rows_ * 2 > capacity_) return;
   Vec narrow;
-  const std::size_t bytes = (rows_ + 1) * width_of(form);
+  const std::size_t bytes = (rows_ + 1) * width_of(of);
   std::memcpy(narrow.reserve(bytes), column.values.view(false).data, bytes);
   if (column.has_nulls) std::memcpy(narrow.nulls(rows_), column.values.view(true).nulls, rows_);
   column.values = std::move(narrow);
@@ -177,7 +180,7 @@ ReadyBatch BatchBuilder::take() {
   ready.data->schema = schema_;
   ready.data->rows = rows_;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    close(building_[c], columns_[c].form);
+    close(building_[c], columns_[c]);
     ready.data->columns.push_back(std::exchange(building_[c].column, {}));
   }
   ready.charge = std::exchange(charge_, Charge(context_.budget, "result"));

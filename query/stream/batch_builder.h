@@ -15,6 +15,7 @@ namespace flugs::query {
 /// A column of a stream, as it comes out of the pipeline: `form` kCode for texts with a domain.
 struct StreamColumn {
   Form form = Form::kInt;
+  IntForm ints = IntForm::kInt64;      ///< of a column of integers
   std::shared_ptr<DomainTexts> texts;  ///< of a column of codes
 };
 
@@ -49,7 +50,7 @@ class BatchBuilder {
   std::size_t append_codes(Building& to, DomainTexts& texts, const ColumnView& from,
                            std::size_t count);
   void append_nulls(BatchValues& to, const ColumnView& from, std::size_t count);
-  void close(Building& building, Form form);
+  void close(Building& building, const StreamColumn& of);
   std::uint64_t memory() const noexcept;
 
   RunContext& context_;

@@ -6,15 +6,18 @@
 
 #include "flugs/query_result.h"
 #include "flugs/stream.h"
+#include "query/stream/int_form.h"
 #include "query/vectors/run_context.h"
 #include "query/vectors/vec.h"
 
 namespace flugs::query {
 
-/// A column of a batch. `values` holds int64, or double, or for texts: codes of `dictionary`
-/// (uint32) or, without one, where each text begins in `bytes` (int32, one more than rows).
+/// A column of a batch. `values` holds integers in the form `ints`, or double, or for texts: codes
+/// of `dictionary` (uint32) or, without one, where each text begins in `bytes` (int32, one more
+/// than rows).
 struct BatchValues {
   Vec values;
+  IntForm ints = IntForm::kInt64;
   bool has_nulls = false;
   std::shared_ptr<const TextDictionary> dictionary;
   std::string bytes;

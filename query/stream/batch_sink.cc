@@ -1,5 +1,6 @@
 #include "query/stream/batch_sink.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -14,7 +15,7 @@ BatchSink::BatchSink(RunContext& context, const Schema& schema,
     BoundPtr expr = binder_.bind(col(name), true);
     const bool is_text = lane_of(expr->type) == Lane::kText;
     if (expr->form == Form::kCode && !is_text) expr = binder_.bind(col(name));
-    StreamColumn column{expr->form, nullptr};
+    StreamColumn column{expr->form, IntForm::kInt64, nullptr};
     if (expr->form == Form::kCode)
       column.texts = std::make_shared<DomainTexts>(expr->result_domain);
     result.push_back({name, expr->type.type, expr->type.scale});
@@ -30,6 +31,13 @@ BatchSink::Local& BatchSink::local_of(std::uint32_t worker) {
     locals_[worker] = std::make_unique<Local>(Local{
         Evaluator(binder_.slot_count()), BatchBuilder(context_, columns_, result_schema_), {}});
   return *locals_[worker];
+}
+
+void BatchSink::prefer_arrow() noexcept {
+  if (std::any_of(locals_.begin(), locals_.end(), [](const auto& local) { return bool(local); }))
+    return;
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c].form == Form::kInt) columns_[c].ints = arrow_form((*result_schema_)[c].type);
 }
 
 void BatchSink::add_ready(ReadyBatch batch) {

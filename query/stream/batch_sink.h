@@ -29,6 +29,9 @@ class BatchSink : public Sink {
     return columns_[column].form == Form::kCode;
   }
 
+  /// From now on batches keep integers as Arrow wants them, unless rows have come already.
+  void prefer_arrow() noexcept;
+
   void push(const Batch& batch, std::uint32_t worker) override;
   /// Batches that are ready, and the bytes that they take.
   std::size_t ready_count() const noexcept { return ready_count_.load(std::memory_order_relaxed); }

@@ -15,7 +15,12 @@ Status check_lane(const BatchData* data, std::size_t column, Lane lane, std::str
     return Status(StatusCode::kInvalidArgument, fmt::format("the batch has no column {}: it has {}",
                                                             column, counted(count, "column")));
   const ResultColumn& of = (*data->schema)[column];
-  if (lane_of(of.type) == lane) return {};
+  if (lane_of(of.type) == lane) {
+    if (data->columns[column].ints == IntForm::kInt64) return {};
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("column {} ({}): the stream gives it in the form of Arrow only",
+                              column, of.name));
+  }
   return Status(StatusCode::kInvalidArgument,
                 fmt::format("column {} ({}): is of type {}, read as {}", column, of.name,
                             to_string(of.type), wanted));

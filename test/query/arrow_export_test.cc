@@ -212,6 +212,39 @@ TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
   arrow.release(&arrow);
 }
 
+TEST_CASE("batches become arrays whether or not the stream was made for Arrow") {
+  constexpr std::int64_t kRows = 100'000;
+  EveryType every(kRows, false);
+  Transaction t = must(every.database->begin(AccessMode::kReadOnly));
+  std::vector<Item> columns;
+  for (const auto& [name, type] : kColumns) columns.emplace_back(name);
+  const Query all = Query::table("every").select(columns);
+  for (const int prefers : {0, 1, 2}) {  // 2: when there has been a batch
+    ResultStream stream = must(all.stream(t));
+    if (prefers == 1) prefer_arrow(stream);
+    std::int64_t rows = 0;
+    for (const StreamBatch& batch : stream) {
+      if (prefers == 2) prefer_arrow(stream);
+      ArrowArray array;
+      to_arrow(batch, array);
+      REQUIRE(is_right(array, false, rows));
+      array.release(&array);
+      for (std::size_t c = 0; c < kColumns.size(); ++c) {
+        const Type type = kColumns[c].second;
+        const bool has_other_form =
+            type == Type::kInt32 || type == Type::kDate || type == Type::kDecimal;
+        if (type == Type::kDouble || type == Type::kString || type == Type::kBytes) continue;
+        const auto integers = batch.column<std::int64_t>(c);
+        REQUIRE(integers.ok() == (prefers != 1 || !has_other_form));
+        if (!integers.ok())
+          REQUIRE(integers.status().message().find("in the form of Arrow") != std::string::npos);
+      }
+    }
+    must(stream.status());
+    CHECK(rows == kRows);
+  }
+}
+
 TEST_CASE("arrays and their columns outlive everything else") {
   std::vector<ArrowArray> columns;
   ArrowArray whole;

@@ -205,6 +205,7 @@ void Stream::give_to_arrow() {
   if (is_given_ || is_finished_ || batch_.row_count() != 0)
     throw nb::value_error("rows of this result have been taken already");
   const Work::Turn turn(*work_);
+  if (rows_.has_value()) query::prefer_arrow(*rows_);
   is_given_ = true;
 }
 
