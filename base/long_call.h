@@ -36,6 +36,11 @@ class LongCall final {
     tell(done, total);
     return !is_asked_to_stop();
   }
+  /// As goes_on, for each of many rows: tells only at some of them.
+  bool goes_on_at_row(std::uint64_t row, std::uint64_t total) {
+    constexpr std::uint64_t kRowsPerTell = 1024;
+    return row % kRowsPerTell == 0 ? goes_on(row, total) : !is_asked_to_stop();
+  }
 
  private:
   const CallOptions& options_;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/deadline.h"
+#include "base/long_call.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
 #include "mvcc/asymmetric_barrier.h"
@@ -32,8 +33,8 @@ std::string words_of(TransactionId id) {
 // Waits until no transaction is writing the row: ok if none has, kNotFound if a write was
 // committed.
 Status TransactionManager::wait_for_writer(TransactionContext& context, const Table& table,
-                                           std::uint32_t row,
-                                           RowLocks::Clock::time_point deadline) {
+                                           std::uint32_t row, RowLocks::Clock::time_point deadline,
+                                           const std::stop_token& stop) {
   const std::uint32_t slot = context.slot->index();
   auto pause = kRowPauseMin;
   bool is_waiting = false;
@@ -49,7 +50,7 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
                       words_of(in_slot(mvcc::slot_of(found.seen))) + " has written the row");
       break;
     }
-    if (context.ending.is_to_end()) {
+    if (context.ending.is_to_end() || stop.stop_requested()) {
       status = Status(StatusCode::kCancelled);
       break;
     }
@@ -64,7 +65,8 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
 }
 
 Status TransactionManager::lock_record(TransactionContext& context, const Table& table,
-                                       std::uint32_t row, RowLocks::Clock::time_point deadline) {
+                                       std::uint32_t row, RowLocks::Clock::time_point deadline,
+                                       const std::stop_token& stop) {
   if (mvcc::load_stamp(table.rows().version(row).created) == context.visibility.own_tag())
     return {};  // no other transaction sees it
   const Visit visiting(context);
@@ -72,13 +74,14 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
   const LockName name = table.lock_name(row);
   bool is_new = false;
   Status status = row_locks_->lock(
-      name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
+      name, context.slot->index(), deadline,
+      [&] { return context.ending.is_to_end() || stop.stop_requested(); }, is_new);
   if (status.code() == StatusCode::kBusy)
     status = Status(StatusCode::kBusy, words_of(holder_of(name)) + " has locked the row");
   if (status.ok()) {
     if (is_new) context.locks.add(name);
     mvcc::full_barrier();  // pairs with RowWriter::lock_row
-    status = wait_for_writer(context, table, row, deadline);
+    status = wait_for_writer(context, table, row, deadline, stop);
     // With read committed the newer version is the same record.
     const bool goes_on = status.code() == StatusCode::kNotFound && context.reads_anew();
     if (!status.ok() && !goes_on && is_new) context.locks.release_since(context.locks.size() - 1);
@@ -117,7 +120,8 @@ constexpr std::string_view kWritten = "another transaction has written the row s
 
 }  // namespace
 
-Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait wait) {
+Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait wait,
+                              const std::stop_token& stop) {
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
@@ -126,10 +130,12 @@ Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait
   for (;;) {
     Result<Row> row = get(key, values);
     if (!row.ok()) return row;
-    const Status locked = database_->transaction_manager().lock_record(*context_, **target,
-                                                                       row->id().value(), deadline);
+    const Status locked = database_->transaction_manager().lock_record(
+        *context_, **target, row->id().value(), deadline, stop);
     if (locked.ok()) return row;
-    if (locked.code() == StatusCode::kCancelled) return unusable();
+    if (locked.code() == StatusCode::kCancelled)
+      return context_->ending.is_to_end() ? unusable()
+                                          : stopped_by_caller("table " + (*target)->name());
     if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked, wait);
     if (context_->reads_anew()) continue;
     context_->note_conflict(ConflictReason::kRowWritten, key.table.value(), row->id().value(),
@@ -153,7 +159,7 @@ Result<Row> Transaction::lock(const Row& row, LockWait wait) {
   Status locked = seen.status();
   if (seen.ok())
     locked = database_->transaction_manager().lock_record(*context_, *target, row.id().value(),
-                                                          deadline_after(begun, wait.limit));
+                                                          deadline_after(begun, wait.limit), {});
   if (locked.ok()) return seen;
   if (locked.code() == StatusCode::kCancelled) return unusable();
   if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked, wait);

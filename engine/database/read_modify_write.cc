@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/exact_value.h"
+#include "base/long_call.h"
 #include "base/names.h"
 #include "base/types.h"
 #include "engine/database/database_core.h"
@@ -264,14 +265,15 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
     });
   };
   const std::string where = ", key " + std::string((*target)->keys()[key.index]->name());
-  return remove_found(**target, where, find);
+  return remove_found(**target, where, {}, find);
 }
 
 // `find` gives the rows to delete; `where` names the place of them in a message. With read
 // committed, rows that were changed since are found again.
 Result<std::uint64_t> Transaction::remove_found(
-    engine::Table& target, std::string_view where,
+    engine::Table& target, std::string_view where, const CallOptions& options,
     FunctionRef<Status(std::vector<RowId>& found)> find) {
+  LongCall call(options, "remove_where");
   const engine::TransactionMark before = context_->mark();
   std::uint64_t removed = 0;
   std::vector<RowId> found;
@@ -280,6 +282,10 @@ Result<std::uint64_t> Transaction::remove_found(
     Status done = find(found);
     is_anew = false;
     for (std::size_t i = 0; done.ok() && i < found.size(); ++i) {
+      if (!call.goes_on_at_row(i, found.size())) {
+        done = stopped_by_caller("table " + target.name());
+        break;
+      }
       done = engine::RowWriter(target, *context_).remove_only(found[i]);
       removed += done.ok() ? 1 : 0;
       if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
@@ -299,6 +305,7 @@ Result<std::uint64_t> Transaction::remove_found(
     database_->explain(s);
     return s;
   }
+  call.tell(removed, removed);
   return removed;
 }
 

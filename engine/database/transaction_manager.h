@@ -73,7 +73,7 @@ class TransactionManager final {
   /// Transaction::lock, for a row that the transaction sees. Fails with kNotFound if a
   /// newer version of the row, or its deletion, has been committed.
   Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
-                     RowLocks::Clock::time_point deadline);
+                     RowLocks::Clock::time_point deadline, const std::stop_token& stop);
 
   // ----------------------------------------------------------------------------- any thread
 
@@ -133,7 +133,7 @@ class TransactionManager final {
   void clear(TransactionContext& context) noexcept;
   void leave(TransactionContext& context) noexcept;
   Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
-                         RowLocks::Clock::time_point deadline);
+                         RowLocks::Clock::time_point deadline, const std::stop_token& stop);
   void end_claimed(TransactionContext& context) noexcept;
   void end_now(TransactionContext& context) noexcept;
   TransactionContext* context_of(TransactionId id) const noexcept;

@@ -11,9 +11,9 @@ namespace flugs {
 /// it is at most `total`, which may grow, and is 0 while it is unknown.
 struct Progress {
   /// The work that is counted: a phase of RecoveryReport, "check" (rows), a part of a pool
-  /// (check_pool), "add_key" (rows), "constraint" (rows), "insert_rows" and "insert_columns"
-  /// (rows), "merge" (chunks) or "query" (pieces of tables and of other inputs). Valid during the
-  /// call that gets it.
+  /// (check_pool), "add_key" (rows), "constraint" (rows), "insert_rows", "insert_columns",
+  /// "update_where" and "remove_where" (rows), "merge" (chunks) or "query" (pieces of tables and of
+  /// other inputs). Valid during the call that gets it.
   std::string_view phase;
   std::uint64_t done = 0;
   std::uint64_t total = 0;

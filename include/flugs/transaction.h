@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -273,8 +274,10 @@ class Transaction {
   /// retry.
   /// Fails with: as get; kBusy (still locked or being written when `wait` is over), kConflict
   /// (changed since the snapshot; or a deadlock, reported to the transaction that would have closed
-  /// the circle), kReadOnly, kCancelled (also while it waits), kInvalidArgument (`wait` below 0).
-  Result<Row> lock(KeyId key, std::span<const Value> values, LockWait wait = {});
+  /// the circle), kReadOnly, kCancelled (also while it waits; `stop` asked it to: then it has
+  /// locked nothing, and the transaction goes on), kInvalidArgument (`wait` below 0).
+  Result<Row> lock(KeyId key, std::span<const Value> values, LockWait wait = {},
+                   const std::stop_token& stop = {});
   Result<Row> lock(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
     return lock(key, std::span<const Value>(values.begin(), values.size()), wait);
   }
@@ -394,16 +397,20 @@ class Transaction {
   /// of the rows meanwhile.
   /// Durable when: commit returns ok.
   /// Fails with: kInvalidArgument (the condition, or a value, as in Query::where and select; no
-  /// such column), kOverflow, kOutOfMemory, and as update; then no row is changed.
+  /// such column), kOverflow, kOutOfMemory, kCancelled (CallOptions::stop), and as update; then no
+  /// row is changed.
   Result<std::uint64_t> update_where(TableId table, const query::Expr& where,
-                                     std::span<const query::Assignment> changes);
+                                     std::span<const query::Assignment> changes,
+                                     const CallOptions& options = {});
   Result<std::uint64_t> update_where(TableId table, const query::Expr& where,
-                                     std::initializer_list<query::Assignment> changes);
+                                     std::initializer_list<query::Assignment> changes,
+                                     const CallOptions& options = {});
   /// Deletes every visible row for which `where` is true, and returns their number.
   /// Durable when: commit returns ok.
-  /// Fails with: kInvalidArgument (the condition), kOverflow, kOutOfMemory, and as remove; then no
-  /// row is deleted.
-  Result<std::uint64_t> remove_where(TableId table, const query::Expr& where);
+  /// Fails with: kInvalidArgument (the condition), kOverflow, kOutOfMemory, kCancelled
+  /// (CallOptions::stop), and as remove; then no row is deleted.
+  Result<std::uint64_t> remove_where(TableId table, const query::Expr& where,
+                                     const CallOptions& options = {});
 
   /// Names this moment, so that later writes can be undone without the earlier ones. Savepoints
   /// nest: each lies within those made before it. A savepoint costs some bytes until it is
@@ -482,6 +489,7 @@ class Transaction {
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
   Result<std::uint64_t> remove_found(engine::Table& target, std::string_view where,
+                                     const CallOptions& options,
                                      FunctionRef<Status(std::vector<RowId>& found)> find);
   Result<engine::Table*> table_to_write(TableId table);
   Result<Upserted> insert_or(KeyId key, std::span<const Value> row,

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/long_call.h"
 #include "base/names.h"
 #include "engine/database/database_core.h"
 #include "engine/database/transaction_access.h"
@@ -26,6 +27,11 @@ Query rows_to_write(const engine::Table& table, const query::Expr& where,
   for (std::size_t i = 0; i < changes.size(); ++i)
     outputs.emplace_back(changes[i].value.as(fmt::format("new {}", i)));
   return Query::table(table.name()).where(where).select(std::move(outputs));
+}
+
+/// For the first search: one that begins anew does not tell its progress.
+query::RunOptions run_options(const CallOptions& options) {
+  return {.progress = options.progress, .stop = options.stop};
 }
 
 RowId id_in(const QueryResult& rows, std::size_t row) {
@@ -54,13 +60,16 @@ Result<std::vector<ColumnValue>> columns_of(const engine::Table& table,
 
 }  // namespace
 
-Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr& where) {
+Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr& where,
+                                                const CallOptions& options) {
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
   const Query rows = rows_to_write(**target, where, {});
-  return remove_found(**target, "", [&](std::vector<RowId>& found) -> Status {
-    const Result<QueryResult> result = rows.run(*this);
+  query::RunOptions finding = run_options(options);
+  return remove_found(**target, "", options, [&](std::vector<RowId>& found) -> Status {
+    const Result<QueryResult> result = rows.run(*this, finding);
+    finding.progress = {};
     if (!result.ok()) return result.status();
     for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));
     return {};
@@ -68,31 +77,44 @@ Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr
 }
 
 Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr& where,
-                                                std::initializer_list<Assignment> changes) {
-  return update_where(table, where, std::span<const Assignment>(changes.begin(), changes.size()));
+                                                std::initializer_list<Assignment> changes,
+                                                const CallOptions& options) {
+  return update_where(table, where, std::span<const Assignment>(changes.begin(), changes.size()),
+                      options);
 }
 
 // With read committed, a row that was changed since it was found may no longer meet the condition,
 // or have other values: all writes of the call are undone, and it begins again.
 Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr& where,
-                                                std::span<const Assignment> changes) {
+                                                std::span<const Assignment> changes,
+                                                const CallOptions& options) {
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
   Result<std::vector<ColumnValue>> columns = columns_of(**target, changes);
   if (!columns.ok()) return columns.status();
   const Query rows = rows_to_write(**target, where, changes);
+  query::RunOptions finding = run_options(options);
+  LongCall progress(options, "update_where");
   for (;;) {
-    const Result<QueryResult> found = rows.run(*this);
+    const Result<QueryResult> found = rows.run(*this, finding);
     if (!found.ok()) return found.status();
+    finding.progress = {};
     const engine::TransactionMark before = context_->mark();
     Status done;
     for (std::size_t row = 0; done.ok() && row < found->row_count(); ++row) {
+      if (!progress.goes_on_at_row(row, found->row_count())) {
+        done = stopped_by_caller("table " + (*target)->name());
+        break;
+      }
       for (std::size_t i = 0; i < columns->size(); ++i)
         (*columns)[i].value = found->get_unchecked(row, i + 1);
       done = engine::RowWriter(**target, *context_).update(id_in(*found, row), *columns).status();
     }
-    if (done.ok()) return found->row_count();
+    if (done.ok()) {
+      progress.tell(found->row_count(), found->row_count());
+      return found->row_count();
+    }
     context_->undo_since(before);
     database_->explain(done);
     if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) return done;

@@ -312,6 +312,35 @@ TEST_CASE("a schema change that waits for a transaction can be stopped", "[api]"
   must(database->check());
 }
 
+TEST_CASE("writes by condition tell their progress, and undo their rows when they are stopped",
+          "[api]") {
+  TemporaryDatabase database;
+  const TableId table = make_followed(*database, "t");
+  Transaction t = must(database->begin());
+  const Savepoint before = must(t.savepoint());
+  const auto sum = [&] {
+    const query::QueryResult all = must(query::Query::table("t")
+                                            .group_by({}, {query::sum(query::col("n")).as("s")})
+                                            .run(t, {.threads = 1}));
+    return must(all.get<std::int64_t>(0, "s"));
+  };
+  const std::int64_t expected = sum();
+  const bool removes = GENERATE(false, true);
+  CAPTURE(removes);
+  check_long_call(
+      [&](const CallOptions& options) {
+        const query::Expr where = query::col("id") >= 10;
+        return removes
+                   ? t.remove_where(table, where, options).status()
+                   : t.update_where(table, where, {{"n", query::col("n") + 1}}, options).status();
+      },
+      [&] { must(t.rollback_to(before)); }, [&] { return sum() == expected; },
+      std::max(std::thread::hardware_concurrency(), 2U));
+  CHECK(sum() == (removes ? 45 : expected + kRowsFollowed - 10));
+  must(t.commit());
+  must(database->check());
+}
+
 TEST_CASE("a merge that is stopped keeps what it has merged", "[api]") {
   TemporaryDatabase database([](OpenOptions& o) { o.segment_bytes = std::uint64_t{1} << 20; });
   const TableId table = make_followed(*database, "t");

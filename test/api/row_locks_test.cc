@@ -217,6 +217,18 @@ TEST_CASE("waiting ends at its limit, at a cancellation, or at the transaction's
     CHECK(seats.lock(waiter, 6, kPatient).code() == StatusCode::kCancelled);
     canceller.join();
     waiter = seats.begin();
+    std::stop_source source;
+    std::jthread stopper([&, id = waiter.id()] {
+      seats.wait_until_in_call(id);
+      source.request_stop();
+    });
+    const Status stopped =
+        waiter.lock(seats.primary, std::vector{Value::int64(6)}, kPatient, source.get_token())
+            .status();
+    CHECK(stopped.code() == StatusCode::kCancelled);
+    CHECK(stopped.message().find("the caller asked") != std::string::npos);
+    CHECK(seats.locked() == (by_writing ? 0 : 1));
+    must(seats.lock(waiter, 5));  // it goes on
     must(waiter.set_time_limit(milliseconds(30)));
     CHECK(seats.lock(waiter, 6, kPatient).code() == StatusCode::kCancelled);
     CHECK(steady_clock::now() - start < milliseconds(10'000));
