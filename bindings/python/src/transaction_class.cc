@@ -238,7 +238,8 @@ void bind_other_writes(nb::class_<PyTransaction>& transaction) {
           [](const PyTransaction& self, nb::handle table, nb::handle values, nb::handle key,
              double wait) {
             return on_table(self, table, 0, [&](Transaction& t, const TableInfo& info) {
-              return lock(t, info, values, key, wait);
+              const Work::Busy busy(*self.work);
+              return lock_row(t, info, values, key, wait, self.work->session());
             });
           },
           "table"_a, "values"_a.none(), "key"_a = nb::none(), "wait"_a = 1.0,
@@ -267,7 +268,8 @@ void bind_conditions(nb::class_<PyTransaction>& transaction) {
           "update_where",
           [](const PyTransaction& self, nb::handle table, nb::handle where, nb::handle changes) {
             return on_table(self, table, 1000, [&](Transaction& t, const TableInfo& info) {
-              return update_where(t, info, where, changes);
+              const Work::Busy busy(*self.work);
+              return update_where(t, info, where, changes, self.work->session());
             });
           },
           "table"_a, "where"_a, "changes"_a,
@@ -279,7 +281,8 @@ void bind_conditions(nb::class_<PyTransaction>& transaction) {
           "delete_where",
           [](const PyTransaction& self, nb::handle table, nb::handle where) {
             return on_table(self, table, 1000, [&](Transaction& t, const TableInfo& info) {
-              return remove_where(t, info, where);
+              const Work::Busy busy(*self.work);
+              return remove_where(t, info, where, self.work->session());
             });
           },
           "table"_a, "where"_a,

@@ -33,6 +33,19 @@ std::vector<query::Assignment> assignments_of(nb::handle changes) {
   return result;
 }
 
+/// The number of rows that `change` has written. Ctrl-C, and closing the session, ask it to stop.
+template <typename Change>
+std::uint64_t counted(const TableInfo& table, const Session& session, Change&& change) {
+  std::uint64_t count = 0;
+  const auto work = [&](const std::stop_token& stop) {
+    const Result<std::uint64_t> changed = change(CallOptions{.stop = stop});
+    if (changed.ok()) count = *changed;
+    return changed.status();
+  };
+  check(run_long(work, session.closing()), {.table = &table});
+  return count;
+}
+
 /// What an object of another library holds for us to take over.
 template <typename Struct>
 Struct* in_capsule(nb::handle capsule, const char* name) {
@@ -179,18 +192,23 @@ bool upsert(Transaction& transaction, const TableInfo& table, nb::handle row, nb
   return done->inserted;
 }
 
-nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle values,
-                nb::handle key_name, double wait) {
+nb::object lock_row(Transaction& transaction, const TableInfo& table, nb::handle values,
+                    nb::handle key_name, double wait, const Session& session) {
   const KeyInfo& key = table.unique_key(key_name);
   KeyValues wanted(values);
   const std::chrono::milliseconds limit = milliseconds_of(wait);
-  const auto lock_row = [&] {
-    const Detached detached;
-    return transaction.lock(key.id, wanted, {limit});
-  };
-  const Result<Row> row = lock_row();
-  if (!row.ok()) raise(row.status(), {&table, key.name.c_str(), values});
-  return to_dict(table, *row);
+  // Most rows are free. Only a wait needs a second thread.
+  std::optional<Result<Row>> row =
+      transaction.lock(key.id, wanted, LockWait{std::chrono::milliseconds(0)});
+  if (row->code() == StatusCode::kBusy && limit.count() > 0) {
+    const auto wait_for_row = [&](const std::stop_token& stop) {
+      row.emplace(transaction.lock(key.id, wanted, {limit}, stop));
+      return row->status();
+    };
+    static_cast<void>(run_long(wait_for_row, session.closing()));
+  }
+  if (!row->ok()) raise(row->status(), {&table, key.name.c_str(), values});
+  return to_dict(table, **row);
 }
 
 nb::object add(Transaction& transaction, const TableInfo& table, nb::handle values,
@@ -204,23 +222,20 @@ nb::object add(Transaction& transaction, const TableInfo& table, nb::handle valu
 }
 
 std::uint64_t update_where(Transaction& transaction, const TableInfo& table, nb::handle where,
-                           nb::handle changes) {
+                           nb::handle changes, const Session& session) {
   const query::Expr condition = to_expr(where);
   const std::vector<query::Assignment> assignments = assignments_of(changes);
-  const auto change = [&] {
-    const Detached detached;
-    return transaction.update_where(table.id, condition, assignments);
-  };
-  return take(change(), {.table = &table});
+  return counted(table, session, [&](const CallOptions& options) {
+    return transaction.update_where(table.id, condition, assignments, options);
+  });
 }
 
-std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where) {
+std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where,
+                           const Session& session) {
   const query::Expr condition = to_expr(where);
-  const auto change = [&] {
-    const Detached detached;
-    return transaction.remove_where(table.id, condition);
-  };
-  return take(change(), {.table = &table});
+  return counted(table, session, [&](const CallOptions& options) {
+    return transaction.remove_where(table.id, condition, options);
+  });
 }
 
 }  // namespace flugs::python

@@ -31,13 +31,16 @@ void remove(Transaction& transaction, const TableInfo& table, nb::handle values,
 /// Whether it inserted the row.
 bool upsert(Transaction& transaction, const TableInfo& table, nb::handle row, nb::handle changes,
             nb::handle key_name);
-/// `wait` in seconds.
-nb::object lock(Transaction& transaction, const TableInfo& table, nb::handle values,
-                nb::handle key_name, double wait);
+/// `wait` in seconds. Like the last two, it may run a handler of a signal meanwhile, must be called
+/// with nothing else that uses the transaction, and throws Cancelled when `session` is being
+/// closed.
+nb::object lock_row(Transaction& transaction, const TableInfo& table, nb::handle values,
+                    nb::handle key_name, double wait, const Session& session);
 nb::object add(Transaction& transaction, const TableInfo& table, nb::handle values,
                nb::handle column, nb::handle amount, nb::handle key_name);
 std::uint64_t update_where(Transaction& transaction, const TableInfo& table, nb::handle where,
-                           nb::handle changes);
-std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where);
+                           nb::handle changes, const Session& session);
+std::uint64_t remove_where(Transaction& transaction, const TableInfo& table, nb::handle where,
+                           const Session& session);
 
 }  // namespace flugs::python

@@ -168,6 +168,7 @@ from flugs import col
 db = flugs.open(":memory:", max_bytes=1 << 31)
 table = db.create_table("t", {"a": flugs.int64, "s": flugs.string})
 table.insert_rows((k, f"text {k % 777}") for k in range(100_000))
+db.create_table("k", {"a": flugs.int64}, primary_key="a").insert((1,))
 other = table.query().prefixed("o")
 pairs = table.query().join(other, [(col("a") % 2, col("o.a") % 2)])
 what = sys.argv[1]
@@ -189,6 +190,15 @@ try:
             pass
     elif what == "insert":
         table.insert_rows((k, "x") for k in iter(int, 1))
+    elif what == "lock":
+        holder, t = db.begin(), db.begin()
+        holder.lock("k", 1)
+        try:
+            t.lock("k", 1, wait=30)
+        finally:
+            assert t.state == "open" and t.get("k", 1) == {"a": 1}
+            holder.commit()
+            t.lock("k", 1, wait=0)
     elif what == "wait":   # for another thread's turn
         t = db.begin()
         def hold():
@@ -218,7 +228,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("what", ["groups", "rows", "insert", "wait", "to_arrow", "arrow"])
+@pytest.mark.parametrize("what", ["groups", "rows", "insert", "lock", "wait", "to_arrow", "arrow"])
 def test_ctrl_c_ends_a_call(what):
     if what.endswith("arrow"):
         pytest.importorskip("pyarrow")
@@ -266,3 +276,72 @@ def test_a_handler_of_a_signal_cannot_use_the_transaction_of_the_call(db, way):
     assert db.is_open and not kept
     t.commit()
     db.check()
+
+
+class Stop(Exception):
+    """Of a handler of a signal."""
+
+
+@pytest.mark.parametrize("what", ["update", "delete"])
+def test_a_handler_that_raises_undoes_a_write_by_condition(db, what):
+    table = db.create_table("t", {"a": flugs.int64})
+    table.insert_rows((k,) for k in range(100_000))
+    t = db.begin()
+    inside = t.savepoint()
+    armed = False
+
+    def handler(*_):
+        try:
+            assert not armed or t.snapshot
+        except flugs.Busy:
+            raise Stop from None
+
+    def change():
+        if what == "update":
+            return t.update_where("t", col("a") >= 0, {"a": col("a") + 1})
+        return t.delete_where("t", col("a") >= 0)
+
+    def content():
+        return t.query("t").group_by(agg=[flugs.count(), flugs.sum(col("a"))]).fetchone()
+
+    expected = content()
+    before = signal.signal(signal.SIGALRM, handler)
+    undone, begin = False, time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+        while not undone and time.monotonic() - begin < 60:
+            try:
+                armed = True
+                change()
+                armed = False
+            except Stop:  # the call may have been nearly done
+                armed = False
+                undone = content() == expected
+            inside.rollback()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert undone
+    assert content() == expected
+    assert change() == 100_000
+    t.commit()
+    db.check()
+
+
+def test_close_ends_a_wait_for_a_lock(path):
+    db = flugs.open(path, max_bytes=1 << 28)
+    db.create_table("t", {"a": flugs.int64}, primary_key="a").insert((1,))
+    holder, waiter = db.begin(), db.begin()
+    holder.lock("t", 1)
+    begun = threading.Event()
+
+    def wait(_):
+        begun.set()
+        waiter.lock("t", 1, wait=60)
+        waiter.commit()  # the end of the other transaction may come first
+
+    threading.Thread(target=lambda: (begun.wait(), time.sleep(0.1), db.close())).start()
+    begin = time.monotonic()
+    errors = in_threads(1, wait)
+    assert time.monotonic() - begin < 20
+    assert len(errors) == 1 and isinstance(errors[0], (flugs.Cancelled, flugs.Closed)), errors
