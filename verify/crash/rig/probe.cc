@@ -157,7 +157,10 @@ Result<std::size_t> write_columns(engine::DatabaseCore& core, Transaction& trans
     if (!write.by_column || write.table != writes.front().table) break;
     rows.push_back(write.row);
   }
-  const ColumnRows columns(rows, rows.front().size(), static_cast<std::uint64_t>(writes[0].id));
+  ColumnRows columns(rows, rows.front().size(), static_cast<std::uint64_t>(writes[0].id));
+  const std::vector<ColumnSchema>& schema = core.table(*table)->schema().columns;
+  std::erase_if(columns.columns(),
+                [&](const BatchColumn& column) { return schema[column.column.value()].dropped; });
   std::vector<RowId> ids(rows.size());
   if (Status s = transaction.insert_columns(*table, columns.batch(), ids); !s.ok()) return s;
   for (std::size_t i = 0; i < ids.size(); ++i) row_ids.put(*table, writes[i].id, ids[i]);

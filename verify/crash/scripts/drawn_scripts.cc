@@ -77,6 +77,7 @@ class ScriptDrawer {
       if (!rows.emplace(name, id).second) continue;
       if (is_new) {
         drawn.push_back(insert(name, drawn_row(schema, id, salt)));
+        drawn.back().by_column = below(3) == 0;
       } else if (below(3) == 0) {
         drawn.push_back(remove(name, id));
       } else if (std::vector<ColumnValue> changes = probe_changes(schema, id, salt);

@@ -9,25 +9,42 @@ namespace flugs::crash {
 
 namespace {
 
-constexpr TurnMix kWrites{.insert = 4, .update = 4, .remove = 2, .multi = 2, .abort = 1};
+constexpr TurnMix kWrites{
+    .insert = 4, .update = 4, .remove = 2, .multi = 2, .abort = 1, .columns = 2};
+constexpr TurnMix kColumns{.insert = 1,
+                           .update = 2,
+                           .remove = 2,
+                           .multi = 2,
+                           .abort = 2,
+                           .interleave = 1,
+                           .columns = 8,
+                           .crash = 1};
 constexpr TurnMix kParts{.insert = 2,
                          .update = 2,
                          .remove = 1,
                          .abort = 1,
                          .partly = 6,
                          .interleave = 2,
+                         .columns = 1,
                          .merge = 1,
                          .reopen = 1,
                          .crash = 1};
 constexpr TurnMix kInterleaved{
-    .insert = 2, .update = 3, .remove = 2, .multi = 3, .abort = 2, .interleave = 6};
-constexpr TurnMix kRestarts{
-    .insert = 3, .update = 3, .remove = 2, .multi = 2, .abort = 1, .reopen = 2, .crash = 3};
+    .insert = 2, .update = 3, .remove = 2, .multi = 3, .abort = 2, .interleave = 6, .columns = 1};
+constexpr TurnMix kRestarts{.insert = 3,
+                            .update = 3,
+                            .remove = 2,
+                            .multi = 2,
+                            .abort = 1,
+                            .columns = 1,
+                            .reopen = 2,
+                            .crash = 3};
 constexpr TurnMix kKills{.insert = 3,
                          .update = 3,
                          .remove = 3,
                          .multi = 2,
                          .abort = 2,
+                         .columns = 2,
                          .text = 1,
                          .reopen = 1,
                          .kill = 3};
@@ -35,19 +52,23 @@ constexpr TurnMix kDeaths{.insert = 3,
                           .update = 2,
                           .remove = 2,
                           .multi = 2,
+                          .columns = 1,
                           .large = 1,
                           .text = 1,
                           .tables = 1,
                           .merge = 1,
                           .kill_midway = 4};
-constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, .text = 6};
-constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
+constexpr TurnMix kText{
+    .insert = 3, .update = 3, .remove = 1, .interleave = 2, .columns = 1, .text = 6};
+constexpr TurnMix kBulk{
+    .insert = 1, .update = 2, .remove = 2, .multi = 2, .columns = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
 
 constexpr TurnMix kAlterations{.insert = 3,
                                .update = 2,
                                .remove = 1,
                                .abort = 1,
+                               .columns = 2,
                                .tables = 1,
                                .alter = 6,
                                .merge = 1,
@@ -61,6 +82,7 @@ constexpr TurnMix kConstrained{.insert = 3,
                                .remove = 2,
                                .multi = 1,
                                .abort = 1,
+                               .columns = 2,
                                .merge = 1,
                                .reopen = 1,
                                .crash = 1,
@@ -72,6 +94,7 @@ constexpr TurnMix kMerges{.insert = 3,
                           .multi = 2,
                           .abort = 1,
                           .interleave = 2,
+                          .columns = 2,
                           .text = 1,
                           .merge = 3,
                           .reopen = 1,
@@ -80,7 +103,7 @@ constexpr TurnMix kMerges{.insert = 3,
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
     Protocol{"by_column", "rows inserted that are given column by column, some aborted",
-             script_by_column, kWrites, 256},
+             script_by_column, kColumns, 256},
     Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
     Protocol{"savepoints", "transactions that take a part of their writes back", script_savepoints,
              kParts, 256},

@@ -33,7 +33,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 16> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 17> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -41,6 +41,7 @@ class Turns {
         {mix.abort, &Turns::abort_several},
         {mix.partly, &Turns::write_partly},
         {mix.interleave, &Turns::begin_or_end},
+        {mix.columns, &Turns::insert_by_column},
         {mix.large, &Turns::write_many},
         {mix.text, &Turns::write_text},
         {mix.tables, &Turns::change_tables},
@@ -126,8 +127,17 @@ class Turns {
     if (!writes.empty()) rig_.commit(writes);
     release(writes);
   }
+  /// New rows of one table, as one batch; at most one of them has long texts.
+  void add_batch(const std::string& table, std::uint32_t count, Writes& writes) {
+    const std::size_t first = writes.size();
+    const std::uint32_t longest = below(3 * count);
+    for (std::uint32_t i = 0; i < count; ++i) add_insert(table, writes, i == longest);
+    for (std::size_t i = first; i < writes.size(); ++i) writes[i].by_column = true;
+  }
   Writes several() {
     Writes writes;
+    if (const std::string table = any_table(); !table.empty() && below(4) == 0)
+      add_batch(table, 1 + below(4), writes);
     const std::uint32_t count = 2 + below(4);
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::string table = any_table();
@@ -147,6 +157,13 @@ class Turns {
     if (table.empty()) return change_tables();
     Writes writes;
     add_insert(table, writes);
+    commit(writes);
+  }
+  void insert_by_column() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    add_batch(table, 1 + below(12), writes);
     commit(writes);
   }
   void update_one() {

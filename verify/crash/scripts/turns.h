@@ -15,6 +15,7 @@ struct TurnMix {
   std::uint8_t abort = 0;       ///< the same, then aborted
   std::uint8_t partly = 0;      ///< several rows, some of them undone before the commit
   std::uint8_t interleave = 0;  ///< a transaction that stays open while others run
+  std::uint8_t columns = 0;     ///< several new rows of a table, given column by column
   std::uint8_t large = 0;       ///< more rows than a slot has space for
   std::uint8_t text = 0;        ///< a long string in every text column
   std::uint8_t tables = 0;      ///< created or dropped
