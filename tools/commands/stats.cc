@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/support/environment.h"
+#include "bindings/fields/statistics_fields.h"
 #include "tools/report/pool_report.h"
 #include "tools/support/command.h"
 #include "tools/support/text_table.h"
@@ -43,30 +44,17 @@ Result<TableFigures> figures_of(Database& database, TableId table) {
   return TableFigures{*std::move(statistics), *merge, *rows};
 }
 
+template <typename Struct>
+void add_fields(bench::Json& json, const Struct& figures) {
+  fields::each_field(figures, [&](const char* name, auto value) { json[name] = value; });
+}
+
 bench::Json to_json(const TableFigures& figures) {
-  const TableStatistics& table = figures.statistics;
-  bench::Json json = {{"name", table.name},
-                      {"rows_live", figures.rows_live},
-                      {"rows_reserved", table.rows_reserved},
-                      {"rows_free", table.rows_free},
-                      {"chunks", table.chunks},
-                      {"chunk_bytes", table.chunk_bytes},
-                      {"groups", table.groups},
-                      {"group_rows", table.group_rows},
-                      {"group_bytes", table.group_bytes},
-                      {"row_bytes", table.row_bytes},
-                      {"key_index_bytes", table.key_index_bytes},
-                      {"index_runs", table.index_runs},
-                      {"index_run_bytes", table.index_run_bytes}};
+  bench::Json json = {{"rows_live", figures.rows_live}};
+  add_fields(json, figures.statistics);
   json["columns"] = bench::Json::array();
-  for (const ColumnStatistics& column : table.columns)
-    json["columns"].push_back({{"name", column.name},
-                               {"type", to_string(column.type)},
-                               {"dictionary_encoded", column.dictionary_encoded},
-                               {"dictionary_entries", column.dictionary_entries},
-                               {"dictionary_bytes", column.dictionary_bytes},
-                               {"text_bytes_reusable", column.text_bytes_reusable},
-                               {"cell_bits", column.cell_bits}});
+  for (const ColumnStatistics& column : figures.statistics.columns)
+    add_fields(json["columns"].emplace_back(bench::Json::object()), column);
   return json;
 }
 
@@ -105,20 +93,12 @@ void print_details(const TableFigures& figures) {
 }
 
 bench::Json to_json(const Database& database, const Statistics& statistics) {
-  return {{"commit", bench::environment().commit},
-          {"pool", database.path()},
-          {"medium", statistics.medium},
-          {"flush", statistics.flush},
-          {"pool_bytes", statistics.pool_allocated_bytes},
-          {"pool_used_bytes", statistics.pool_used_bytes},
-          {"dram_index_bytes", statistics.dram_index_bytes},
-          {"dram_bytes", bench::dram_bytes()},
-          {"lines_flushed", statistics.lines_flushed},
-          {"fences", statistics.fences},
-          {"bytes_written", statistics.bytes_written},
-          {"transactions_committed", statistics.transactions_committed},
-          {"transactions_aborted", statistics.transactions_aborted},
-          {"conflicts", statistics.conflicts}};
+  bench::Json json = {{"commit", bench::environment().commit},
+                      {"pool", database.path()},
+                      {"pool_bytes", statistics.pool_allocated_bytes},
+                      {"dram_bytes", bench::dram_bytes()}};
+  add_fields(json, statistics);
+  return json;
 }
 
 /// Names the command that can look at a pool which cannot be opened.

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/fields/statistics_fields.h"
 #include "bindings/python/src/classes.h"
 #include "bindings/python/src/errors.h"
 
@@ -154,6 +155,21 @@ nb::object run_again(const PyDatabase& self, nb::handle work, bool read_only,
   }
 }
 
+nb::object object_of(std::string_view text) { return nb::str(text.data(), text.size()); }
+template <typename Number>
+nb::object object_of(Number number) {
+  return nb::cast(number);
+}
+
+/// The fields of a struct of figures, by name.
+template <typename Struct>
+nb::dict dict_of(const Struct& figures) {
+  nb::dict result;
+  fields::each_field(figures,
+                     [&](const char* name, auto value) { result[name] = object_of(value); });
+  return result;
+}
+
 nb::dict merge(const PyDatabase& self, nb::handle name, bool everything, double patience) {
   const auto id = [&] {
     const Session::Use use(*self.session);
@@ -169,29 +185,12 @@ nb::dict merge(const PyDatabase& self, nb::handle name, bool everything, double 
     if (merged.ok()) report = *merged;
     return merged.status();
   });
-  nb::dict result;
-  result["rows"] = report.rows;
-  result["rows_dropped"] = report.rows_dropped;
-  result["bytes_before"] = report.bytes_before;
-  result["bytes_after"] = report.bytes_after;
-  return result;
+  return dict_of(report);
 }
 
 nb::dict statistics(const PyDatabase& self) {
   const Session::Use use(*self.session);
-  const Statistics now = self.session->database().statistics();
-  nb::dict result;
-  result["medium"] = now.medium.c_str();
-  result["guarantee"] = now.guarantee.c_str();
-  result["pool_reserved_bytes"] = now.pool_reserved_bytes;
-  result["pool_allocated_bytes"] = now.pool_allocated_bytes;
-  result["pool_used_bytes"] = now.pool_used_bytes;
-  result["transactions_committed"] = now.transactions_committed;
-  result["transactions_aborted"] = now.transactions_aborted;
-  result["transactions_open"] = now.transactions_open;
-  result["conflicts"] = now.conflicts;
-  result["merges"] = now.merges;
-  return result;
+  return dict_of(self.session->database().statistics());
 }
 
 /// The id of a column for a call that changes the schema.

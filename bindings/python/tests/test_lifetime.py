@@ -102,7 +102,13 @@ def test_objects_that_nobody_keeps_close_the_database(path):
 def test_a_database_in_memory():
     with flugs.open(":memory:") as db:
         db.create_table("t", {"a": flugs.int64}).insert((1,))
-        assert db.statistics()["medium"] == "memory"
+        statistics = db.statistics()
+        assert statistics["medium"] == "memory" and statistics["clock"] in ("counter", "processors")
+        assert isinstance(statistics["merge_seconds"], float)
+        assert statistics["pool_free_bytes"] + statistics["pool_used_bytes"] + \
+            statistics["pool_overhead_bytes"] == statistics["pool_allocated_bytes"]
+        merged = db.merge("t")
+        assert merged["rows"] == 1 and merged["chunks_merged"] == 1 and merged["chunks_left"] == 0
 
 
 def test_close_within_a_call_is_refused(db, sales):
