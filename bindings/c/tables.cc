@@ -42,26 +42,14 @@ void add_key(Json& json, const KeySchema& key) {
   json.end_object();
 }
 
-const char* name_of(ReferenceAction action) {
-  switch (action) {
-    case ReferenceAction::kRestrict:
-      return "restrict";
-    case ReferenceAction::kCascade:
-      return "cascade";
-    case ReferenceAction::kSetNull:
-      return "set null";
-  }
-  return "";
-}
-
 void add_foreign_key(Json& json, const ForeignKeySchema& key) {
   json.begin_object();
   json.field("name", key.name);
   add_names(json, "columns", key.columns);
   json.field("table", key.table);
   json.field("key", key.key);
-  json.field("on_delete", name_of(key.on_delete));
-  json.field("on_update", name_of(key.on_update));
+  json.field("on_delete", to_string(key.on_delete));
+  json.field("on_update", to_string(key.on_update));
   json.end_object();
 }
 

@@ -98,6 +98,8 @@ enum class ReferenceAction : std::uint8_t {
   kCascade = 1,   ///< they are deleted, too, or get the new values
   kSetNull = 2,   ///< their referring columns become NULL
 };
+/// "restrict", "cascade" or "set null".
+std::string_view to_string(ReferenceAction action) noexcept;
 static_assert(ReferenceAction() == ReferenceAction::kRestrict);
 
 /// Rows refer to a row of another table, or of the same one, by its unique key: a row with the

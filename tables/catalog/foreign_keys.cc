@@ -12,6 +12,22 @@
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 
+namespace flugs {
+
+std::string_view to_string(ReferenceAction action) noexcept {
+  switch (action) {
+    case ReferenceAction::kRestrict:
+      return "restrict";
+    case ReferenceAction::kCascade:
+      return "cascade";
+    case ReferenceAction::kSetNull:
+      return "set null";
+  }
+  return "unknown";
+}
+
+}  // namespace flugs
+
 namespace flugs::engine {
 
 namespace {

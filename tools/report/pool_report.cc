@@ -21,18 +21,6 @@ const char* name_of(Encoding encoding) {
   return "unknown";
 }
 
-const char* name_of(ReferenceAction action) {
-  switch (action) {
-    case ReferenceAction::kRestrict:
-      return "restrict";
-    case ReferenceAction::kCascade:
-      return "cascade";
-    case ReferenceAction::kSetNull:
-      return "set null";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 Result<Database> open_to_look(const std::string& path) {
@@ -110,8 +98,8 @@ bench::Json schema_json(const TableSchema& schema) {
                                     {"columns", foreign.columns},
                                     {"table", foreign.table},
                                     {"key", foreign.key},
-                                    {"on_delete", name_of(foreign.on_delete)},
-                                    {"on_update", name_of(foreign.on_update)}});
+                                    {"on_delete", to_string(foreign.on_delete)},
+                                    {"on_update", to_string(foreign.on_update)}});
   return json;
 }
 

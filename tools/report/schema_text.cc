@@ -191,16 +191,11 @@ std::string key_text(const KeySchema& key, bool is_primary) {
   return text;
 }
 
-const char* action_text(ReferenceAction action) {
-  switch (action) {
-    case ReferenceAction::kRestrict:
-      return "RESTRICT";
-    case ReferenceAction::kCascade:
-      return "CASCADE";
-    case ReferenceAction::kSetNull:
-      return "SET NULL";
-  }
-  return "?";
+std::string action_text(ReferenceAction action) {
+  std::string text(to_string(action));
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
 }
 
 std::string foreign_text(const ForeignKeySchema& foreign, const std::vector<TableSchema>& tables) {
@@ -212,9 +207,9 @@ std::string foreign_text(const ForeignKeySchema& foreign, const std::vector<Tabl
       if (table.name == foreign.table && !key.dropped && key.name == foreign.key)
         text += " " + list_text(key.columns);
   if (foreign.on_delete != ReferenceAction::kRestrict)
-    text += std::string(" ON DELETE ") + action_text(foreign.on_delete);
+    text += " ON DELETE " + action_text(foreign.on_delete);
   if (foreign.on_update != ReferenceAction::kRestrict)
-    text += std::string(" ON UPDATE ") + action_text(foreign.on_update);
+    text += " ON UPDATE " + action_text(foreign.on_update);
   return text;
 }
 

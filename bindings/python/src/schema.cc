@@ -1,4 +1,5 @@
 // Schemas: flugs.Column, flugs.Key and flugs.ForeignKey of flugs/_schema.py, in both directions.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,10 +35,11 @@ std::vector<std::string> names_of(nb::handle names) {
 }
 
 ReferenceAction action_of(nb::handle action) {
-  const std::string_view name = text_of(action);
-  if (name == "restrict") return ReferenceAction::kRestrict;
-  if (name == "cascade") return ReferenceAction::kCascade;
-  if (name == "set_null") return ReferenceAction::kSetNull;
+  std::string name(text_of(action));
+  std::replace(name.begin(), name.end(), '_', ' ');
+  for (const ReferenceAction known :
+       {ReferenceAction::kRestrict, ReferenceAction::kCascade, ReferenceAction::kSetNull})
+    if (name == to_string(known)) return known;
   throw nb::value_error("an action is 'restrict', 'cascade' or 'set_null'");
 }
 
