@@ -46,21 +46,33 @@ class Runs(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             run.add(path, name)
-        return run.check(["--checks=-*,bugprone-integer-division", "--warnings-as-errors=*"], [])
+        return run.check(["--checks=-*,bugprone-integer-division", "--warnings-as-errors=*",
+                          "--header-filter=.*"], [])
 
     def test_sources_without_findings_pass(self):
         self.assertTrue(self.check(first=MEDIAN_OF_INTS, second="int two() { return 2; }\n")[0])
 
-    def test_two_functions_of_one_name_are_no_finding(self):
+    def test_names_that_clash_are_a_finding_that_says_what_to_do(self):
         passed, output = self.check(first=MEDIAN_OF_INTS, second=MEDIAN_BY_DEFAULT)
-        self.assertTrue(passed, output)
+        self.assertFalse(passed)
+        self.assertIn("median", output)
+        self.assertIn("must differ", output)
 
-    def test_findings_of_sources_that_do_not_compile_as_one(self):
-        passed, output = self.check(first=MEDIAN_OF_INTS, second=MEDIAN_BY_DEFAULT,
-                                    third=WITH_FINDING)
+    def test_findings(self):
+        passed, output = self.check(first=MEDIAN_OF_INTS, second=WITH_FINDING)
         self.assertFalse(passed)
         self.assertIn("bugprone-integer-division", output)
         self.assertNotIn("median", output)
+
+    def test_a_source_that_is_compiled_with_others_is_known(self):
+        together = os.path.join(self.root, "build/Unity")
+        os.makedirs(together)
+        with open(os.path.join(together, "unity_0_cxx.cxx"), "w", encoding="utf-8") as file:
+            file.write('#include "/folder/first.cc"\n#include "/folder/second.cc"\n')
+        entries = [{"directory": self.root, "file": "build/Unity/unity_0_cxx.cxx"},
+                   {"directory": self.root, "file": "/folder/third.cc"}]
+        self.assertEqual(clang_tidy.compiled_together(entries),
+                         {"/folder/first.cc", "/folder/second.cc"})
 
     def test_a_source_that_does_not_compile_is_a_finding(self):
         passed, output = self.check(first=MEDIAN_OF_INTS, second=DOES_NOT_COMPILE)

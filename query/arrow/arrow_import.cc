@@ -60,7 +60,7 @@ Status stream_failed(ArrowArrayStream& stream, std::string_view call, int error)
                             said == nullptr ? "" : ": ", said == nullptr ? "" : said));
 }
 
-std::string names_of(const TableSchema& schema) {
+std::string names_of_columns(const TableSchema& schema) {
   std::string names;
   for (const ColumnSchema& column : schema.columns)
     if (!column.dropped) names += (names.empty() ? "" : ", ") + column.name;
@@ -83,8 +83,8 @@ Result<std::vector<ArrowField>> fields_of(const ArrowSchema& schema, const Table
         std::find_if(table.columns.begin(), table.columns.end(),
                      [&](const ColumnSchema& of) { return !of.dropped && of.name == name; });
     if (column == table.columns.end())
-      return bad_stream(
-          fmt::format("table {} has no column {}; it has {}", table.name, name, names_of(table)));
+      return bad_stream(fmt::format("table {} has no column {}; it has {}", table.name, name,
+                                    names_of_columns(table)));
     if (!field.ok()) return field.status();
     field->column = ColumnId(static_cast<std::uint16_t>(column - table.columns.begin()));
     const bool is_twice = std::any_of(fields.begin(), fields.end(), [&](const ArrowField& other) {

@@ -20,7 +20,7 @@ namespace flugs::tools {
 namespace {
 
 constexpr std::uint64_t kMemoryPart = 4;
-constexpr auto kSampleInterval = std::chrono::milliseconds(10);
+constexpr auto kMemorySampleInterval = std::chrono::milliseconds(10);
 
 /// What the files of a directory take from the file system.
 std::uint64_t bytes_taken(const std::string& path) {
@@ -85,7 +85,7 @@ class MemoryMeasurement {
     for (std::uint64_t now = begin; now < begin + whole_ns; now = bench::monotonic_ns()) {
       if (Status s = crash_.expect_alive(); !s.ok()) return s;
       bar_.update(what, now - begin, whole_ns);
-      std::this_thread::sleep_for(kSampleInterval);
+      std::this_thread::sleep_for(kMemorySampleInterval);
     }
     bar_.clear();
     return {};
