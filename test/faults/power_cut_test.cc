@@ -7,6 +7,7 @@
 #include "bench/random/random_user.h"
 #include "bench/support/random.h"
 #include "test/faults/power_cuts.h"
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -144,14 +145,14 @@ class MergedTable final : public PowerCutScenario {
 
 TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
   RandomTables tables;
-  const std::uint64_t images = run_power_cuts(tables, 40 * cut_effort(), 2);
-  CHECK((images == 0 || images > 300));
+  const std::uint64_t images = run_power_cuts(tables, rounds_of(40, 12) * cut_effort(), 2);
+  CHECK((images == 0 || images > rounds_of(300, 90)));
 }
 
 TEST_CASE("power cuts in merges that write past the journal lose nothing", "[faults]") {
   MergedTable table;
-  const std::uint64_t images = run_power_cuts(table, 10 * cut_effort(), 0);
-  CHECK((images == 0 || images > 100));
+  const std::uint64_t images = run_power_cuts(table, rounds_of(10, 4) * cut_effort(), 0);
+  CHECK((images == 0 || images > rounds_of(100, 40)));
 }
 
 }  // namespace flugs::test
