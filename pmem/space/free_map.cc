@@ -51,17 +51,22 @@ std::optional<Extent> FreeMap::take(std::uint64_t bytes) {
   return Extent{whole.offset, bytes};
 }
 
-std::optional<Extent> FreeMap::take_below(std::uint64_t bytes, std::uint64_t end) {
+std::optional<std::uint64_t> FreeMap::first_fit(std::uint64_t bytes,
+                                                std::uint64_t end) const noexcept {
   FLUGS_CHECK(bytes != 0);
-  for (auto piece = by_offset_.begin(); piece != by_offset_.end(); ++piece) {
-    const Extent whole{piece->first, piece->second};
-    if (whole.offset >= end || end - whole.offset < bytes) return std::nullopt;
-    if (whole.bytes < bytes) continue;
-    leave(piece);
-    if (whole.bytes > bytes) enter({whole.offset + bytes, whole.bytes - bytes});
-    return Extent{whole.offset, bytes};
+  for (const auto& [offset, piece_bytes] : by_offset_) {
+    if (offset >= end || end - offset < bytes) return std::nullopt;
+    if (piece_bytes >= bytes) return offset;
   }
   return std::nullopt;
+}
+
+std::optional<Extent> FreeMap::take_below(std::uint64_t bytes, std::uint64_t end) {
+  const std::optional<std::uint64_t> offset = first_fit(bytes, end);
+  if (!offset) return std::nullopt;
+  const bool is_taken = take_at({*offset, bytes});
+  FLUGS_CHECK(is_taken);
+  return Extent{*offset, bytes};
 }
 
 bool FreeMap::take_at(Extent part) {

@@ -20,8 +20,9 @@ class FreeMap {
   /// the lowest offset. So large pieces stay large, and the end of the pool stays untouched.
   std::optional<Extent> take(std::uint64_t bytes);
 
-  /// Takes `bytes` from the piece with the lowest offset that holds them, if the bytes then lie
-  /// before `end`. O(pieces).
+  /// Where the first piece begins that holds `bytes`, if they then lie before `end`. O(pieces).
+  std::optional<std::uint64_t> first_fit(std::uint64_t bytes, std::uint64_t end) const noexcept;
+  /// Takes `bytes` from there.
   std::optional<Extent> take_below(std::uint64_t bytes, std::uint64_t end);
   /// Takes a part of a free piece. False, and no change, when it is not free as a whole.
   bool take_at(Extent part);

@@ -61,6 +61,7 @@ SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
     if (has_finished_claims_ && arena.allocated_limit > arena.begin)
       FLUGS_CHECK(free_.add({arena.begin, arena.allocated_limit - arena.begin}));
   }
+  behind_arenas_bytes_ = medium_.bytes() - std::min(medium_.bytes(), previous_end);
 }
 
 SegmentAllocator::~SegmentAllocator() {
@@ -199,16 +200,42 @@ std::uint64_t SegmentAllocator::largest_piece() const noexcept {
   return piece;
 }
 
+/// Under map_mutex_. The same, with holes and the free space beside them side by side. O(pieces).
+std::uint64_t SegmentAllocator::largest_joined_piece() const noexcept {
+  if (holes_.piece_count() == 0) return largest_piece();
+  std::uint64_t largest = largest_piece();
+  Extent joined;
+  for (;;) {
+    const std::uint64_t end = joined.offset + joined.bytes;
+    const Extent free = free_.first_from(end);
+    const Extent hole = holes_.first_from(end);
+    const Extent next =
+        hole.bytes == 0 || (free.bytes != 0 && free.offset < hole.offset) ? free : hole;
+    if (next.bytes == 0) return largest;
+    FLUGS_DCHECK(next.offset >= end);
+    joined = next.offset == end ? Extent{joined.offset, joined.bytes + next.bytes} : next;
+    std::uint64_t bytes = joined.bytes;
+    for (const Arena& arena : arenas_)
+      if (arena.allocated_limit == joined.offset + joined.bytes)
+        bytes += arena.end - arena.allocated_limit;
+    largest = std::max(largest, bytes);
+  }
+}
+
+// A piece that is partly a hole counts as two.
 Result<Extent> SegmentAllocator::allocate_below(std::uint64_t bytes, std::uint64_t end,
                                                 Persister& persister) {
   FLUGS_CHECK(bytes != 0);
+  const std::uint64_t wanted = bytes <= end ? round_up(bytes, unit_bytes_) : bytes;
+  if (bytes <= end)
+    if (Status s = of_medium(fill_hole_below(wanted, end)); !s.ok()) return s;
   std::optional<Extent> extent;
   std::uint64_t dirty_bytes = 0;
   {
     const std::scoped_lock lock(map_mutex_);
     note_write(SharedWord::kSpace, &map_mutex_);
     FLUGS_CHECK(has_finished_claims_);
-    if (bytes <= end) extent = free_.take_below(round_up(bytes, unit_bytes_), end);
+    if (bytes <= end) extent = free_.take_below(wanted, end);
     if (extent) dirty_bytes = hand_out(*extent);
   }
   if (!extent)
@@ -317,12 +344,12 @@ SpaceReport SegmentAllocator::space() const {
   SpaceReport report;
   report.reserved_bytes = medium_.bytes();
   report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
-  report.overhead_bytes = overhead_bytes_;
+  report.overhead_bytes = overhead_bytes_ + behind_arenas_bytes_;
   report.reserve_bytes = reserve_.bytes + pledged_bytes_;
   report.reserve_piece = reserve_.piece;
-  report.largest_piece = largest_piece();
+  report.largest_piece = largest_joined_piece();
   report.refusals = refusals_;
-  report.allocated_bytes = overhead_bytes_;
+  report.allocated_bytes = report.overhead_bytes;
   for (const Arena& arena : arenas_) {
     report.allocated_bytes += arena.allocated_limit - arena.begin;
   }

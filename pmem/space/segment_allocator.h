@@ -82,6 +82,7 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t kept_bytes(Purpose purpose) const noexcept;
   bool has_reserve(Purpose purpose) const noexcept;
   std::uint64_t largest_piece() const noexcept;
+  std::uint64_t largest_joined_piece() const noexcept;
   void touch(Extent extent);
   std::uint64_t hand_out(Extent extent);
   Status provide_for(std::uint64_t bytes);
@@ -93,7 +94,9 @@ class SegmentAllocator final : public ExtentAllocator {
   void punch_again(Slack slack);
   std::uint64_t slack_bytes(Slack slack) const noexcept;
   std::uint64_t likely_hole_bytes() const noexcept;
+  Status end_filling(Extent piece, Status provided);
   Status fill_hole(std::uint64_t bytes, std::uint64_t step, bool populates);
+  Status fill_hole_below(std::uint64_t bytes, std::uint64_t end);
   Status fill_all_holes();
   Result<bool> fill_holes_beside(std::uint64_t wanted, Purpose purpose);
   std::uint64_t slice_bytes() const noexcept;
@@ -120,9 +123,10 @@ class SegmentAllocator final : public ExtentAllocator {
   bool can_punch_ = true;                           // under grow_mutex_
 
   mutable Mutex map_mutex_;
-  std::vector<Arena> arenas_;   // of fixed length; limits and ends are written under both mutexes
-  bool is_at_largest_ = false;  // no arena has space to grow into
-  FreeMap free_;                // empty until claims are finished
+  std::vector<Arena> arenas_;  // of fixed length; limits and ends are written under both mutexes
+  std::uint64_t behind_arenas_bytes_ = 0;  // too few for a segment; nothing can have them
+  bool is_at_largest_ = false;             // no arena has space to grow into
+  FreeMap free_;                           // empty until claims are finished
   FreeMap holes_;  // free as well, but must be provided: likely holes, all that are ones included
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;

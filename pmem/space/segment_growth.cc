@@ -82,6 +82,7 @@ Status SegmentAllocator::move_end(FunctionRef<Result<std::uint64_t>()> steps) {
   const std::scoped_lock map_lock(map_mutex_);
   FLUGS_CHECK(*end >= arenas_.back().end && *end % unit_bytes_ == 0);
   arenas_.back().end = *end;
+  behind_arenas_bytes_ = medium_.bytes() - std::min(medium_.bytes(), *end);
   is_at_largest_ = false;
   space_wanted_.notify_one();
   return {};

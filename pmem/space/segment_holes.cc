@@ -175,14 +175,37 @@ Status SegmentAllocator::fill_hole(std::uint64_t bytes, std::uint64_t step, bool
     status = source_.provide(piece->offset, bytes);
   }
   if (status.ok() && populates) source_.populate(piece->offset, piece->bytes);
+  return end_filling(*piece, std::move(status));
+}
+
+/// Step 2, if step 1 went well: `provided`. Until now nobody else had the piece.
+Status SegmentAllocator::end_filling(Extent piece, Status provided) {
   std::uint64_t left = 0;
   {
     const std::scoped_lock map_lock(map_mutex_);
-    FLUGS_CHECK((status.ok() ? free_ : holes_).add(*piece));
+    FLUGS_CHECK((provided.ok() ? free_ : holes_).add(piece));
     left = holes_.free_bytes();
   }
-  if (status.ok() && left < hole_bytes_) set_hole_bytes(left);
-  return status;
+  if (provided.ok() && left < hole_bytes_) set_hole_bytes(left);
+  return provided;
+}
+
+/// The same for `bytes` of the first hole that has them before `end`, if no free piece with them
+/// lies before it.
+Status SegmentAllocator::fill_hole_below(std::uint64_t bytes, std::uint64_t end) {
+  writers_waiting_.fetch_add(1);
+  const std::scoped_lock lock(grow_mutex_);
+  writers_waiting_.fetch_sub(1);
+  std::optional<Extent> piece;
+  {
+    const std::scoped_lock map_lock(map_mutex_);
+    const std::optional<std::uint64_t> free = free_.first_fit(bytes, end);
+    const std::optional<std::uint64_t> hole = holes_.first_fit(bytes, end);
+    if (!hole || (free && *free < *hole)) return {};
+    piece = Extent{*hole, bytes};
+    FLUGS_CHECK(holes_.take_at(*piece));
+  }
+  return end_filling(*piece, source_.provide(piece->offset, piece->bytes));
 }
 
 /// The last resort of a full pool: a piece that is large enough may be partly a hole.

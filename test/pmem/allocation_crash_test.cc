@@ -55,18 +55,30 @@ class Owner {
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
 
+  /// As far to the front as there is space.
+  void put_in_front(std::size_t index, std::uint64_t bytes, std::uint64_t value,
+                    std::uint64_t stored) {
+    Result<Extent> extent =
+        pool_.allocator().allocate_below(bytes, pool_.medium().bytes(), persister_);
+    if (extent.ok()) publish(index, *extent, value, stored);
+    persister_.fence("owner/0");
+  }
   Status put(std::size_t index, std::uint64_t bytes, std::uint64_t value, std::uint64_t stored) {
     Result<Extent> extent = pool_.allocator().allocate(bytes, persister_);
     if (!extent.ok()) {
       persister_.fence("owner/0");
       return extent.status();
     }
-    auto* words = reinterpret_cast<std::uint64_t*>(pool_.base() + extent->offset);
+    publish(index, *extent, value, stored);
+    return {};
+  }
+  void publish(std::size_t index, Extent extent, std::uint64_t value, std::uint64_t stored) {
+    auto* words = reinterpret_cast<std::uint64_t*>(pool_.base() + extent.offset);
     for (std::uint64_t i = 0; i < stored; ++i) words[i] = value;
     persister_.flush(words, stored * 8, "owner/1");
     Slot& slot = slots_of(pool_)[index];
-    slot = {.offset = extent->offset,
-            .bytes = extent->bytes,
+    slot = {.offset = extent.offset,
+            .bytes = extent.bytes,
             .value = value,
             .stored = stored,
             .unused = {},
@@ -74,7 +86,6 @@ class Owner {
     persister_.persist(&slot, sizeof slot, "owner/2");
     slot.is_set = 1;
     persister_.persist(&slot.is_set, 8, "owner/3");
-    return {};
   }
 
   void remove(std::size_t index) {
@@ -307,7 +318,11 @@ ExplorerReport explore_holes(ExplorerOptions options, bool punches_too_early = f
     promised_holes = 0;  // some may be filled
     if (slots_of(**pool)[index].is_set == 0) {
       const std::uint64_t words = 512 + random() % 512;
-      CHECK(owner.put(index, words * 8, 1 + random() % 1000000, random() % words).ok());
+      const std::uint64_t value = 1 + random() % 1000000;
+      if (step % 2 == 0)
+        CHECK(owner.put(index, words * 8, value, random() % words).ok());
+      else
+        owner.put_in_front(index, words * 8, value, random() % words);
     } else if (punches_too_early) {
       owner.remove_too_early(index);
     } else {

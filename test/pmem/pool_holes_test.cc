@@ -132,6 +132,65 @@ TEST_CASE("free space goes back to the file system, and is taken again", "[pmem]
   data.check(*pool);
 }
 
+TEST_CASE("an extent that must lie far to the front finds its place in a hole", "[pmem][holes]") {
+  const TemporaryPath path(GENERATE("/dev/shm", "/var/tmp"));
+  PoolOptions options = holey_options(path.string());
+  Megabytes data;
+  {
+    const auto pool = must_open(Pool::create(options));
+    REQUIRE(data.add(*pool, 64).ok());
+    data.release(*pool, 8);
+    pool->allocator().give_back(Slack::kNone);
+    const SpaceReport before = pool->allocator().space();
+    REQUIRE(before.hole_bytes > 40 * kMB);
+    CHECK(before.largest_piece >= 7 * kMB);
+    Persister persister(pool->medium());
+    const std::uint64_t last = data.extents.back().offset;
+    const Result<Extent> moved = pool->allocator().allocate_below(kMB, last, persister);
+    REQUIRE(moved.ok());
+    CHECK(moved->offset < data.extents[1].offset);
+    CHECK(pool->allocator().space().hole_bytes <= before.hole_bytes - kMB);
+    std::memset(pool->base() + moved->offset, Megabytes::number(*moved), kMB);
+    persister.persist(pool->base() + moved->offset, kMB, "test/2");
+    data.extents.push_back(*moved);
+    data.check(*pool);
+    // Free space that lies before all holes is taken first.
+    pool->allocator().release(*moved);
+    data.extents.pop_back();
+    const Result<Extent> free = pool->allocator().allocate_below(kMB, last, persister);
+    REQUIRE(free.ok());
+    CHECK(free->offset == moved->offset);
+    std::memset(pool->base() + free->offset, Megabytes::number(*free), kMB);
+    persister.persist(pool->base() + free->offset, kMB, "test/2");
+    data.extents.push_back(*free);
+    CHECK(pool->allocator().allocate_below(kMB, data.extents[0].offset, persister).code() ==
+          StatusCode::kOutOfSpace);
+  }
+  const auto pool = must_open(Pool::open(options));
+  data.check(*pool, true);
+  pool->allocator().finish_claims();
+  data.check(*pool);
+}
+
+TEST_CASE("what a pool says is left can be allocated", "[pmem][holes]") {
+  const TemporaryPath path;
+  PoolOptions options = holey_options(path.string());
+  options.max_bytes = 12 * kMB;
+  const auto pool = must_open(Pool::create(options));
+  Persister persister(pool->medium());
+  while (pool->allocator().allocate(4096, persister).ok()) {
+  }
+  persister.fence("extent-zero/1");
+  CHECK(pool->allocator().space().left_bytes() == 0);
+  REQUIRE(pool->grow(14 * kMB).ok());
+  const std::uint64_t left = pool->allocator().space().left_bytes();
+  CHECK(left >= 2 * kMB);
+  std::uint64_t taken = 0;
+  while (pool->allocator().allocate(4096, persister).ok()) taken += 4096;
+  CHECK(taken == left);
+  persister.fence("extent-zero/1");
+}
+
 TEST_CASE("a full pool uses its holes up to the last page", "[pmem][holes]") {
   const TemporaryPath path;
   PoolOptions options = holey_options(path.string());
