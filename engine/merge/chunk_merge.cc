@@ -13,6 +13,7 @@
 #include "base/elapsed.h"
 #include "columns/cells/unflushed.h"
 #include "pmem/space/extent_allocator.h"
+#include "tables/rows/space_reserve.h"
 
 namespace flugs::engine {
 
@@ -260,7 +261,8 @@ Status ChunkMerge::build() {
     bytes += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
   bytes += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
   const columns::MainRecords records = plan_records(builders);
-  bool has_records = is_read_by_row(records);
+  bool has_records = !omits_records_ && is_read_by_row(records) &&
+                     has_room_for_records(bytes + records.bytes(counts_.rows));
   Result<pmem::Extent> extent = allocate(bytes + (has_records ? records.bytes(counts_.rows) : 0));
   if (extent.code() == StatusCode::kOutOfSpace && has_records && may_omit_records_) {
     has_records = false;
@@ -272,11 +274,31 @@ Status ChunkMerge::build() {
   return {};
 }
 
-// A group that is larger than what it replaces must leave the reserve alone.
+// Whether the pool has no less room with a group of so many bytes than with what it replaces.
+// Stamps of rows in main have a pledge, which is part of the reserve (RowGroup::pledge_blocks).
+bool ChunkMerge::frees_room(std::uint64_t group_bytes) const noexcept {
+  const std::uint64_t unit = pool_.allocator().unit_bytes();
+  const auto extent_bytes = [&](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  if (gives_former_back_) return extent_bytes(group_bytes) <= extent_bytes(counts_.bytes_before);
+  const RowGroup* const group = rows_.group(chunk_);
+  const std::uint64_t pledged = std::uint64_t{counts_.rows} * sizeof(mvcc::VersionLayout);
+  const std::uint64_t pledged_before = group != nullptr ? group->pledged_bytes() : 0;
+  return extent_bytes(group_bytes) + pledged <= extent_bytes(counts_.bytes_before) + pledged_before;
+}
+
+// Records only make single rows faster to read. In a nearly full pool rows have the space.
+bool ChunkMerge::has_room_for_records(std::uint64_t group_bytes) const {
+  if (frees_room(group_bytes)) return true;
+  const pmem::SpaceReport space = pool_.allocator().space();
+  return space.left_bytes() >= group_bytes + space.reserved_bytes / kPartLeftForRows;
+}
+
+// Else the group must leave the reserve alone: a merge of a full pool would leave less room than
+// before. Then the chunk stays as it is.
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
-  const bool frees = bytes <= counts_.bytes_before;
-  return pool_.allocator().allocate(bytes, persister_, frees ? purpose_ : pmem::Purpose::kNewData,
+  return pool_.allocator().allocate(bytes, persister_,
+                                    frees_room(bytes) ? purpose_ : pmem::Purpose::kNewData,
                                     pmem::Zeros::kUnshared);
 }
 

@@ -47,6 +47,13 @@ class ChunkMerge {
   /// Single rows are then read more slowly, until the group is merged again.
   void may_omit_records() noexcept { may_omit_records_ = true; }
 
+  /// Writes the group without records, whether there is room or not.
+  void omit_records() noexcept { omits_records_ = true; }
+
+  /// With the chunk goes what keeps the former edition of a column, which takes more than the
+  /// group.
+  void gives_former_back() noexcept { gives_former_back_ = true; }
+
   /// If all rows of a group are dead, its row ids are wanted: it becomes an empty chunk of rows, if
   /// there is space for one. Otherwise it becomes a group without rows.
   void want_row_ids() noexcept { wants_row_ids_ = true; }
@@ -78,6 +85,8 @@ class ChunkMerge {
   Status build();
   Result<pmem::Extent> allocate(std::uint64_t bytes);
   bool is_read_by_row(const columns::MainRecords& records) const noexcept;
+  bool frees_room(std::uint64_t group_bytes) const noexcept;
+  bool has_room_for_records(std::uint64_t group_bytes) const;
   void write_group(std::span<const columns::MainColumnBuilder> builders,
                    const columns::MainRecords* records);
   void write_records(const columns::MainRecords& records, RowGroupLayout& layout,
@@ -100,6 +109,8 @@ class ChunkMerge {
   mvcc::Visibility now_;
   std::uint64_t oldest_;  // the oldest snapshot
   bool may_omit_records_ = false;
+  bool omits_records_ = false;
+  bool gives_former_back_ = false;
   bool wants_row_ids_ = false;
   bool is_empty_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/parallel_sort.h"
 #include "pmem/medium/scm_reads.h"
+#include "tables/rows/space_reserve.h"
 
 namespace flugs::engine {
 
@@ -14,8 +15,6 @@ namespace {
 
 // Rows gathered in DRAM at a time: some 24 bytes per row.
 constexpr std::uint64_t kRowsPerRun = std::uint64_t{1} << 24;
-// A run is written if this part of the pool is left then.
-constexpr std::uint64_t kPartLeft = 8;
 // An earlier run is combined into a new one if it has at most this many times the new one's rows.
 // So each row is written again only a few times, and there are few runs: at most five for 1 to 100
 // M rows. A merge of everything prefers fewer runs.
@@ -205,7 +204,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   if (stops_()) return {};
   // A run only makes the next opening faster. In a nearly full pool rows have the space.
   const pmem::SpaceReport space = pool_.allocator().space();
-  if (bytes_gathered() + space.reserved_bytes / kPartLeft > space.left_bytes())
+  if (bytes_gathered() + space.reserved_bytes / kPartLeftForRows > space.left_bytes())
     return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
   sort();
   std::uint64_t rows = 0;

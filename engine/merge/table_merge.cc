@@ -11,6 +11,7 @@
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/data/table_hints.h"
+#include "tables/rows/space_reserve.h"
 
 namespace flugs::engine {
 
@@ -227,7 +228,8 @@ Status TableMerge::run() noexcept {
     merged = merge_all();
   }
   if (merged.ok()) merged = index_groups();
-  if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0) {
+  if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0 ||
+      table_.runs().has_replaced()) {
     const auto released = std::chrono::steady_clock::now();
     const std::uint64_t ended = slots_.advance();
     table_.note_readers_of_replaced(ended);
@@ -239,8 +241,7 @@ Status TableMerge::run() noexcept {
     report_.wait_us += microseconds_since(released);
   }
   if (options_.scope == MergeScope::kEverything) {
-    if (merged.ok() && !report_.releases_later) merged = give_up_index_runs();
-    if (merged.ok() && !report_.releases_later) merged = gather_free_space();
+    if (merged.ok() && !report_.releases_later) merged = make_room();
   }
   report_.merge_us = microseconds_since(start);
   return merged;
@@ -255,6 +256,10 @@ Status TableMerge::index_groups() {
   const MergeRecord::Work work(table_.merge_record());
   const auto start = std::chrono::steady_clock::now();
   const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
+  pmem::Persister persister(pool_.medium());
+  if (Status s = table_.runs().drop_without_rows(persister);
+      !s.ok() && s.code() != StatusCode::kOutOfSpace)
+    return s;
   IndexRunBuilder builder(pool_, table_.data(), crew_, threads(), stops);
   Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
   report_.index_rows = builder.counts().rows;
@@ -328,13 +333,49 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
   return {};
 }
 
-// In a pool that is full after the merge, gives the space of index runs back: they only make the
-// next opening faster. The DRAM indexes have their rows, but for runs that have served since this
-// opening; these stay.
-Status TableMerge::give_up_index_runs() {
+// After a merge of everything: coming rows find what is free, if there is enough of it.
+Status TableMerge::make_room() {
+  const bool is_refused = table_.take_refusals(pool_.allocator().space().refusals);
+  if (is_room_wanted(is_refused))
+    if (Status s = give_up_index_runs(); !s.ok() || report_.releases_later) return s;
+  if (Status s = give_up_records(is_refused); !s.ok() || report_.releases_later) return s;
+  if (Status s = gather_free_space(); !s.ok()) return s;
+  if (!is_refused || report_.releases_later || !is_fragmented()) return {};
+  // Index runs may stand between free pieces.
+  const std::size_t runs = table_.runs().list().members.size();
+  if (Status s = give_up_index_runs(); !s.ok()) return s;
+  const bool has_more = table_.runs().list().members.size() < runs && !report_.releases_later;
+  return has_more ? gather_free_space() : Status();
+}
+
+// Index runs and records only make something faster. Rows need their space in a pool that is full
+// after the merge. If a write has found no space since the last merge, as early as no run and no
+// records would be written now.
+bool TableMerge::is_room_wanted(bool is_refused) const {
   constexpr std::uint64_t kPartFullBelow = 64;
   const pmem::SpaceReport space = pool_.allocator().space();
-  if (space.left_bytes() >= space.reserved_bytes / kPartFullBelow) return {};
+  return space.left_bytes() <
+         space.reserved_bytes / (is_refused ? kPartLeftForRows : kPartFullBelow);
+}
+
+// Groups without records: single rows of them are read more slowly, until they are merged again.
+Status TableMerge::give_up_records(bool is_refused) {
+  const MergeRecord::Work work(table_.merge_record());
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
+    if (!is_room_wanted(is_refused)) return {};
+    const RowGroup* const group = rows_.group(chunk);
+    if (group == nullptr || !group->has_records()) continue;
+    const auto without_records = [](ChunkMerge& merge) { merge.omit_records(); };
+    Again outcome{};
+    if (Status s = write_again(chunk, without_records, outcome); !s.ok() || outcome == Again::kEnds)
+      return s;
+  }
+  return {};
+}
+
+// The DRAM indexes have the rows of these runs, but for runs that have served since this opening;
+// these stay.
+Status TableMerge::give_up_index_runs() {
   pmem::Persister persister(pool_.medium());
   Status dropped = table_.runs().drop_unserving(persister);
   if (dropped.code() == StatusCode::kOutOfSpace) return {};
@@ -357,8 +398,33 @@ bool TableMerge::is_fragmented() const {
          std::min(space.reserve_piece * kPiecesWanted, space.reserve_bytes + space.left_bytes());
 }
 
-// Moves groups to the front of the pool, those at its end first, until what is free lies together.
 // The merge itself is done: a transaction that is open for too long only ends this early.
+Status TableMerge::write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)> prepare,
+                               Again& outcome) {
+  outcome = Again::kEnds;
+  if (is_stopped()) return too_old();
+  rows_.freeze(chunk);
+  const ChunkMerge::UnusedRows unused = ChunkMerge::find_unused(slots_, rows_, chunk);
+  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
+  ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
+  prepare(merge);
+  Status written = merge.run(patience_);
+  if (written.code() == StatusCode::kOutOfSpace || written.code() == StatusCode::kBusy) {
+    outcome = Again::kStays;
+    return {};
+  }
+  if (!written.ok()) return written;
+  if (merge.is_empty()) table_.runs().keep_emptied(chunk);
+  const std::uint64_t ended = slots_.advance();
+  table_.note_readers_of_replaced(ended);
+  report_.releases_later = !wait_for_transactions(ended);
+  if (report_.releases_later) return {};
+  release();
+  outcome = Again::kWritten;
+  return {};
+}
+
+// Moves groups to the front of the pool, those at its end first, until what is free lies together.
 Status TableMerge::gather_free_space() {
   const MergeRecord::Work work(table_.merge_record());
   std::vector<std::size_t> groups;
@@ -370,25 +436,14 @@ Status TableMerge::gather_free_space() {
   });
   for (const std::size_t chunk : groups) {
     if (!is_fragmented()) return {};
-    if (is_stopped()) return too_old();
-    rows_.freeze(chunk);
-    const ChunkMerge::UnusedRows unused = ChunkMerge::find_unused(slots_, rows_, chunk);
-    if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
-    ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
-    merge.place_before(rows_.offset_of_chunk(chunk));
-    merge.may_omit_records();
-    Status moved = merge.run(patience_);
-    if (moved.code() == StatusCode::kOutOfSpace || moved.code() == StatusCode::kBusy) continue;
-    if (!moved.ok()) return moved;
-    if (merge.is_empty()) table_.runs().keep_emptied(chunk);
-    ++report_.groups_moved;
-    const std::uint64_t ended = slots_.advance();
-    table_.note_readers_of_replaced(ended);
-    if (!wait_for_transactions(ended)) {
-      report_.releases_later = true;
-      return {};
-    }
-    release();
+    const auto to_front = [&](ChunkMerge& merge) {
+      merge.place_before(rows_.offset_of_chunk(chunk));
+      merge.may_omit_records();
+    };
+    Again outcome{};
+    if (Status s = write_again(chunk, to_front, outcome); !s.ok()) return s;
+    if (outcome == Again::kWritten || report_.releases_later) ++report_.groups_moved;
+    if (outcome == Again::kEnds) return {};
   }
   return {};
 }
@@ -397,6 +452,7 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
   pmem::begin_scm_task();
   ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
   if (candidate.wants_row_ids) merge.want_row_ids();
+  if (table_.column_reclaim().keeps_former(candidate.chunk, 1)) merge.gives_former_back();
   if (beside == Beside::kOthers) {
     merge.spare_deletions();
   } else {

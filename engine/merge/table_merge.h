@@ -100,7 +100,13 @@ class TableMerge {
   Status merge_one(const Candidate& candidate, Beside beside);
   void note_chunk(const Status& merged, Status& first_failure);
   Status merge_in_little_room(std::vector<const Candidate*> left);
+  Status make_room();
+  bool is_room_wanted(bool is_refused) const;
   Status give_up_index_runs();
+  Status give_up_records(bool is_refused);
+  /// What became of one group, and of the work.
+  enum class Again : std::uint8_t { kWritten, kStays, kEnds };
+  Status write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)> prepare, Again& outcome);
   bool is_fragmented() const;
   Status gather_free_space();
   bool is_stopped() const noexcept;

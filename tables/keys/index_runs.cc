@@ -281,12 +281,26 @@ Status IndexRuns::uncover(std::size_t chunk, pmem::Persister& persister) {
   return replace_list(std::move(members), persister);
 }
 
-Status IndexRuns::drop_unserving(pmem::Persister& persister) {
+bool IndexRuns::covers_rows(const Member& member) const noexcept {
+  for (std::size_t chunk = 0; chunk < member.covered.words().size() * 64; ++chunk)
+    if (member.covered.has(chunk) && rows_.group(chunk)->stored_rows() != 0) return true;
+  return false;
+}
+
+template <typename IsDropped>
+Status IndexRuns::drop_if(IsDropped&& is_dropped, pmem::Persister& persister) {
   const std::lock_guard guard(mutex_);
   std::vector<Member> members = list().members;
-  if (std::erase_if(members, [](const Member& member) { return member.served.is_empty(); }) == 0)
-    return {};
+  if (std::erase_if(members, is_dropped) == 0) return {};
   return replace_list(std::move(members), persister);
+}
+
+Status IndexRuns::drop_without_rows(pmem::Persister& persister) {
+  return drop_if([this](const Member& member) { return !covers_rows(member); }, persister);
+}
+
+Status IndexRuns::drop_unserving(pmem::Persister& persister) {
+  return drop_if([](const Member& member) { return member.served.is_empty(); }, persister);
 }
 
 // ------------------------------------------------------------------------------------ releasing

@@ -108,6 +108,9 @@ class IndexRuns {
   /// Takes the chunk out of all runs, before it is emptied. Durable on return. Fails with
   /// kOutOfSpace.
   Status uncover(std::size_t chunk, pmem::Persister& persister);
+  /// Takes runs out of the list that cover no row any more. Durable on return. Fails with
+  /// kOutOfSpace.
+  Status drop_without_rows(pmem::Persister& persister);
   /// Takes all runs that serve nothing out of the list. Durable on return. Fails with kOutOfSpace.
   Status drop_unserving(pmem::Persister& persister);
   /// Adds a key to later runs; the existing runs lack it. Call it while no merge runs.
@@ -161,6 +164,9 @@ class IndexRuns {
   Result<std::uint64_t> check_list(std::uint64_t offset) const;
   Status load_members(const std::uint64_t* words, List& list);
   Status check_covered(const ChunkSet& covered, const List& list) const;
+  bool covers_rows(const Member& member) const noexcept;
+  template <typename IsDropped>
+  Status drop_if(IsDropped&& is_dropped, pmem::Persister& persister);
   Status replace_list(std::vector<Member> members, pmem::Persister& persister);
   void write_list(pmem::Extent extent, std::span<const Member> members,
                   std::size_t words_per_set) const;

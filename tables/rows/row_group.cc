@@ -309,7 +309,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
     // Damage may have changed what the pool says about places.
     const std::uint64_t bytes =
         std::min(bytes_for_block(block * RowGroupLayout::kBlockRows), pledged_bytes_);
-    pledged_bytes_ -= bytes;
+    __atomic_store_n(&pledged_bytes_, pledged_bytes_ - bytes, __ATOMIC_RELAXED);
     pool_.allocator().end_pledge(bytes);
     __atomic_store_n(&block_total_, block_total_ + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&blocks_[block], pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{*made}),

@@ -173,6 +173,10 @@ class RowGroup {
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
+  /// Of the pool's reserve, for the MVCC entries that deleting the other rows would take.
+  std::uint64_t pledged_bytes() const noexcept {
+    return __atomic_load_n(&pledged_bytes_, __ATOMIC_RELAXED);
+  }
 
   /// A second copy of the rows' codes, side by side, for reading single rows; empty: there is none.
   std::span<const std::byte> records() const noexcept;

@@ -16,4 +16,8 @@ constexpr pmem::Reserve reserve_for(std::uint64_t pool_bytes, std::uint64_t chun
   return {.bytes = piece + pool_bytes / 64, .piece = piece};
 }
 
+/// What only makes something faster (index runs, records of row groups) is written if at least this
+/// part of the pool is left for rows then.
+constexpr std::uint64_t kPartLeftForRows = 8;
+
 }  // namespace flugs::engine

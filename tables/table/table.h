@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -101,6 +102,10 @@ class Table final {
   /// Only transactions that began before `time` may read what has been replaced so far.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
+  /// Whether the pool has refused space for data (pmem::SpaceReport::refusals) since the last call.
+  bool take_refusals(std::uint64_t refusals) noexcept {
+    return std::exchange(refusals_, refusals) != refusals;
+  }
   /// Frees what was replaced. Call it when no transaction is left that began before.
   void release_replaced();
   MergeRecord& merge_record() noexcept { return merge_record_; }
@@ -138,6 +143,7 @@ class Table final {
   std::atomic<bool> gone_{false};
   Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
+  std::uint64_t refusals_ = 0;                 // at the last merge; under merge_mutex_
   ReclaimChecks reclaim_checks_;               // under merge_mutex_
   MergeRecord merge_record_;
   RowSweep row_sweep_{data_, free_rows_};
