@@ -20,6 +20,8 @@ constexpr std::uint64_t kRowsPerRun = std::uint64_t{1} << 24;
 // M rows. A merge of everything prefers fewer runs.
 constexpr std::uint64_t kCombinedRatio = 4;
 constexpr std::uint64_t kCombinedRatioOfAll = 16;
+// A run is written again if of so many of its rows one is gone.
+constexpr std::uint64_t kSparsePart = 4;
 // Six entries in a line of eight: one line in ten is full.
 constexpr std::uint64_t kEntriesPerLine = 6;
 static_assert(kEntriesPerLine < IndexRun::kSlotsPerLine);
@@ -191,25 +193,54 @@ Status IndexRunBuilder::index_groups(bool combines_all) {
   if (table_.keys.empty()) return {};
   for (;;) {
     const std::vector<std::size_t> chunks = next_chunks();
-    if (chunks.empty() || stops_()) return {};
-    Status built = build_and_publish(chunks, combines_all);
+    if (chunks.empty() || stops_()) break;
+    Status built = build_and_publish(chunks, first_combined(rows_of(chunks), combines_all));
     persister_.fence("index_run/2");  // no flush may stay behind unfenced
-    if (built.code() == StatusCode::kOutOfSpace) return {};
+    if (built.code() == StatusCode::kOutOfSpace) break;
     if (!built.ok()) return built;
   }
+  const std::size_t sparse = first_sparse();
+  if (sparse == table_.runs.list().members.size() || stops_()) return {};
+  Status again = build_and_publish({}, sparse);
+  persister_.fence("index_run/2");
+  return again.code() == StatusCode::kOutOfSpace ? Status() : again;
 }
 
-Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, bool combines_all) {
-  gather(chunks);
-  if (stops_()) return {};
-  // A run only makes the next opening faster. In a nearly full pool rows have the space.
-  const pmem::SpaceReport space = pool_.allocator().space();
-  if (bytes_gathered() + space.reserved_bytes / kPartLeftForRows > space.left_bytes())
-    return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
-  sort();
+// The first of the runs of which so many rows are gone that it is worth to write them again, with
+// those behind it.
+std::size_t IndexRunBuilder::first_sparse() const {
+  const std::vector<IndexRuns::Member>& members = table_.runs.list().members;
+  std::size_t first = members.size();
+  for (std::size_t i = members.size(); i > 0 && table_.runs.has_all_keys(members[i - 1]); --i) {
+    const IndexRuns::Member& member = members[i - 1];
+    std::uint64_t rows = 0;
+    for (std::size_t chunk = 0; chunk < member.covered.words().size() * 64; ++chunk)
+      if (member.covered.has(chunk)) rows += rows_.group(chunk)->stored_rows();
+    if (rows * kSparsePart <= member.run->entries() * (kSparsePart - 1)) first = i - 1;
+  }
+  return first;
+}
+
+std::uint64_t IndexRunBuilder::rows_of(std::span<const std::size_t> chunks) const noexcept {
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
-  const std::size_t first = first_combined(rows, combines_all);
+  return rows;
+}
+
+// A run only makes the next opening faster. In a nearly full pool rows have the space. A run that
+// is written again takes less than before.
+bool IndexRunBuilder::has_room(std::span<const std::size_t> chunks) const {
+  const pmem::SpaceReport space = pool_.allocator().space();
+  return chunks.empty() ||
+         bytes_gathered() + space.reserved_bytes / kPartLeftForRows <= space.left_bytes();
+}
+
+Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, std::size_t first) {
+  gather(chunks);
+  if (stops_()) return {};
+  if (!has_room(chunks))
+    return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
+  sort();
   // The runs that are replaced stay as long as their list, which only this thread releases.
   const std::span<const IndexRuns::Member> all = table_.runs.list().members;
   const std::span<const IndexRuns::Member> sources = all.subspan(first);
@@ -220,7 +251,8 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   }
   plan(sources);
   Result<pmem::Extent> extent = pool_.allocator().allocate(
-      bytes(), persister_, pmem::Purpose::kNewData, pmem::Zeros::kUnshared);
+      bytes(), persister_, chunks.empty() ? pmem::Purpose::kMerge : pmem::Purpose::kNewData,
+      pmem::Zeros::kUnshared);
   if (!extent.ok()) return std::move(extent).status();
   write(*extent, sources);
   Status published = table_.runs.publish(*extent, chunks, first, persister_);
@@ -229,7 +261,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
     pool_.allocator().release(*extent);
     return published;
   }
-  counts_.rows += rows;
+  counts_.rows += rows_of(chunks);
   counts_.bytes += extent->bytes;
   parts_.clear();
   return {};
@@ -254,8 +286,7 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
 
 void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   parts_.assign(table_.keys.size(), {});
-  std::uint64_t rows = 0;
-  for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
+  const std::uint64_t rows = rows_of(chunks);
   for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     if (table_.keys[k]->entries().is_hashed_in_runs()) parts_[k].slots.reserve(rows);
     if (table_.keys[k]->entries().is_ordered_in_runs()) parts_[k].entries.reserve(rows);

@@ -30,8 +30,9 @@ class IndexRunBuilder {
                   FunctionRef<bool()> stops);
 
   /// Makes runs for all groups that no run covers. Combines earlier runs into them that are not
-  /// much larger; with `combines_all`, larger ones, too. A group for which there is no space stays
-  /// without a run: not an error. Fails with kCorrupt.
+  /// much larger; with `combines_all`, larger ones, too. Then writes runs again of which many rows
+  /// are gone. A group for which there is no space stays without a run: not an error. Fails with
+  /// kCorrupt.
   Status index_groups(bool combines_all);
   const Counts& counts() const noexcept { return counts_; }
 
@@ -47,7 +48,10 @@ class IndexRunBuilder {
 
   std::vector<std::size_t> next_chunks() const;
   std::size_t first_combined(std::uint64_t rows, bool combines_all) const;
-  Status build_and_publish(std::span<const std::size_t> chunks, bool combines_all);
+  std::size_t first_sparse() const;
+  std::uint64_t rows_of(std::span<const std::size_t> chunks) const noexcept;
+  bool has_room(std::span<const std::size_t> chunks) const;
+  Status build_and_publish(std::span<const std::size_t> chunks, std::size_t first_combined);
   void gather(std::span<const std::size_t> chunks);
   void gather_chunk(std::size_t chunk, std::vector<KeyParts>& parts) const;
   void sort();

@@ -99,13 +99,13 @@ TEST_CASE("a pool takes little more than its rows need once others are deleted a
     const std::uint64_t left = bytes_on_medium(path.string());
     INFO(directory << ": " << full << " bytes when full, " << left << " after the merge, " << fresh
                    << " of a fresh pool");
-    CHECK(left * 100 < fresh * 130);
+    CHECK(left * 100 < fresh * 115);
     check_rows(database, table, 10);
     must(database.check());
   }
   CHECK(must(check_pool({path.string(), {}})).damages == 0);
   Database database = must(Database::open(options_in(path)));
-  CHECK(bytes_on_medium(path.string()) * 100 < fresh * 130);
+  CHECK(bytes_on_medium(path.string()) * 100 < fresh * 120);
   const TableId table = must(database.find_table("rows"));
   check_rows(database, table, 10);
   check_rows(database, load(database, "more", 1), 1);  // the holes are used

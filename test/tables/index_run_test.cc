@@ -395,6 +395,27 @@ TEST_CASE("a pool without space for a run goes on without it", "[engine]") {
   town.check_and_verify();
 }
 
+TEST_CASE("a run is written again when many of its rows are gone", "[engine]") {
+  Town town;
+  town.insert(0, 8000);
+  town.merge();
+  const bool serves = GENERATE(false, true);
+  if (serves) town.database.reopen();
+  const std::uint64_t bytes = town.statistics().index_run_bytes;
+  town.remove(0, 1500);
+  town.merge();
+  CHECK(town.statistics().index_run_bytes == bytes);  // too few
+  town.remove(1500, 7000);
+  town.merge(MergeScope::kFullChunks);
+  CHECK(town.statistics().index_runs == 1);
+  CHECK(town.statistics().index_run_bytes < bytes / 4);
+  town.check_and_verify();
+  town.insert(100, 200);
+  town.check_and_verify();
+  town.database.reopen();
+  town.check_and_verify();
+}
+
 TEST_CASE("a merge of everything gives up runs in a full pool, but for those that serve",
           "[engine]") {
   Town town;
