@@ -11,6 +11,7 @@
 
 #include "flugs/arrow_export.h"
 #include "flugs/query.h"
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;
@@ -192,7 +193,7 @@ TEST_CASE("a schema names every column with its Arrow type") {
 }
 
 TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
-  const std::int64_t rows = GENERATE(0, 1, 7, 64, 100'000);
+  const std::int64_t rows = GENERATE(0, 1, 7, 64, test::rounds_of(100'000, 66'000));
   const bool all_null = GENERATE(false, true);
   const bool is_merged = GENERATE(false, true);
   EveryType every(rows, all_null);
@@ -213,7 +214,7 @@ TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
 }
 
 TEST_CASE("batches become arrays whether or not the stream was made for Arrow") {
-  constexpr std::int64_t kRows = 100'000;
+  constexpr std::int64_t kRows = test::rounds_of(100'000, 66'000);  // more than a batch
   EveryType every(kRows, false);
   Transaction t = must(every.database->begin(AccessMode::kReadOnly));
   std::vector<Item> columns;
