@@ -103,10 +103,12 @@ MAY_INCLUDE = {
     "bindings/fields": {"base", "flugs"},
     "bindings/python": {"base", "flugs", "bindings/fields"},
     "bindings/c": {"base", "flugs", "bindings/fields"},
+    "bindings/sqlite": {"base", "flugs"},
     "include": {"flugs"},
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},
-    "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
+    "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify",
+                             "bindings/sqlite"},
 }
 # Folders with sub-folders have no sources of their own.
 DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}

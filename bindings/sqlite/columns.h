@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flugs/condition.h"
+#include "flugs/ids.h"
+#include "flugs/schema.h"
+#include "flugs/table.h"
+
+namespace flugs::sqlite {
+
+/// A column as SQL shows it.
+struct Column {
+  std::string name;
+  ColumnId id;
+  Type type = Type::kInt64;
+  std::uint8_t scale = 0;
+  bool nullable = true;
+  std::optional<Constant> default_value;
+};
+
+/// A key; its columns are numbers of Columns.
+struct Key {
+  std::string name;
+  KeyId id;
+  std::vector<std::uint16_t> columns;
+  bool unique = false;
+  bool ordered = false;
+  std::uint16_t hashed = 0;  ///< leading columns that the hash covers; 0: no hash
+};
+
+/// A table of the pool as SQL shows it: without dropped columns and keys.
+///
+/// Thread-safety: a plain value type.
+struct TableShape {
+  TableId id;
+  std::string name;
+  std::vector<Column> columns;
+  std::vector<Key> keys;
+  bool has_primary_key = false;
+  std::size_t width = 0;       ///< columns of the pool's table, dropped ones included
+  bool gives_numbers = false;  ///< has an auto-increment column
+
+  static TableShape of(TableId id, const TableSchema& schema);
+  /// The CREATE TABLE that SQLite is told.
+  std::string declaration() const;
+};
+
+/// The type as SQL names it: "INTEGER", "DECIMAL(18,2)", ...
+std::string sql_type(Type type, std::uint8_t scale);
+/// "name", with each quote doubled.
+std::string quoted(std::string_view name);
+
+}  // namespace flugs::sqlite

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "flugs/database.h"
+#include "flugs/open_options.h"
+#include "flugs/status.h"
+
+namespace flugs::sqlite {
+
+/// A pool that connections of this process have open. The last of them closes it.
+struct Pool {
+  std::string path;
+  Database database;
+};
+
+/// The pool at the path of `options`, opened now or by another connection; the other options count
+/// only when it is opened now. Fails with: as Database::open.
+///
+/// Thread-safety: any thread.
+Result<std::shared_ptr<Pool>> open_pool(const OpenOptions& options);
+
+}  // namespace flugs::sqlite

@@ -1,0 +1,176 @@
+#include "bindings/sqlite/session.h"
+
+#include <algorithm>
+
+#include "bindings/sqlite/cursor.h"
+
+namespace flugs::sqlite {
+
+Session::~Session() {
+  end_main(false);
+  reader_ = Transaction();
+}
+
+Result<Database*> Session::database() const {
+  if (pool_ == nullptr)
+    return Status(StatusCode::kInvalidArgument,
+                  "no pool is open on this connection: SELECT flugs_open('FILE')");
+  return &pool_->database;
+}
+
+void Session::use(std::shared_ptr<Pool> pool, Isolation isolation) noexcept {
+  pool_ = std::move(pool);
+  isolation_ = isolation;
+}
+
+void Session::leave() noexcept {
+  end_main(false);
+  reader_ = Transaction();
+  pool_.reset();
+}
+
+Result<Transaction*> Session::main_transaction() {
+  if (has_failed_)
+    return Status(StatusCode::kCancelled, "the transaction could not be committed: ROLLBACK");
+  if (main_.is_open()) return &main_;
+  Result<Database*> database = this->database();
+  if (!database.ok()) return std::move(database).status();
+  Result<Transaction> begun = (*database)->begin(AccessMode::kReadWrite, isolation_);
+  if (!begun.ok()) return std::move(begun).status();
+  main_ = *std::move(begun);
+  // A savepoint that begins a transaction has the number -1 of SQLite, which tells nobody of it.
+  if (sqlite3_get_autocommit(db_) == 0) {
+    Result<Savepoint> savepoint = main_.savepoint();
+    if (!savepoint.ok()) return std::move(savepoint).status();
+    marks_.push_back({-1, *savepoint});
+  }
+  return &main_;
+}
+
+Status Session::enlist() {
+  char* message = nullptr;
+  const int code =
+      sqlite3_exec(db_, "DELETE FROM temp.flugs_statistics WHERE 0", nullptr, nullptr, &message);
+  Status status;
+  if (code != SQLITE_OK || !is_enlisted_)
+    status = Status(StatusCode::kInvalidArgument,
+                    std::string("a transaction that reads flugs' tables cannot begin: ") +
+                        (message != nullptr ? message : sqlite3_errstr(code)));
+  sqlite3_free(message);
+  return status;
+}
+
+Result<Transaction*> Session::enter(Cursor& cursor) {
+  if (is_enlisted_ || sqlite3_get_autocommit(db_) == 0) {
+    if (!is_enlisted_)
+      if (Status s = enlist(); !s.ok()) return s;
+    Result<Transaction*> main = main_transaction();
+    if (!main.ok()) return main;
+    main_cursors_.push_back(&cursor);
+    cursor.reads = Cursor::Reads::kMain;
+    return main;
+  }
+  if (!reader_.is_open()) {
+    Result<Database*> database = this->database();
+    if (!database.ok()) return std::move(database).status();
+    Result<Transaction> begun = (*database)->begin(AccessMode::kReadOnly);
+    if (!begun.ok()) return std::move(begun).status();
+    reader_ = *std::move(begun);
+  }
+  ++reader_cursors_;
+  cursor.reads = Cursor::Reads::kReader;
+  return &reader_;
+}
+
+void Session::exit(Cursor& cursor) noexcept {
+  if (cursor.reads == Cursor::Reads::kReader) {
+    if (--reader_cursors_ == 0) reader_.abort();
+  } else if (cursor.reads == Cursor::Reads::kMain) {
+    std::erase(main_cursors_, &cursor);
+  }
+  cursor.reads = Cursor::Reads::kNothing;
+}
+
+Result<Transaction*> Session::writer() { return main_transaction(); }
+
+Status Session::prepare_to_change_schema() {
+  if (sqlite3_get_autocommit(db_) == 0)
+    return Status(StatusCode::kBusy,
+                  "tables of flugs are changed outside of transactions: COMMIT first");
+  if (!main_cursors_.empty() || reader_cursors_ != 0)
+    return Status(StatusCode::kBusy, "a statement that reads flugs' tables is still running");
+  end_main(false);
+  return {};
+}
+
+void Session::end_main(bool keeps_rows) noexcept {
+  for (Cursor* cursor : main_cursors_) {
+    cursor->outlive(keeps_rows);
+    cursor->reads = Cursor::Reads::kNothing;
+  }
+  main_cursors_.clear();
+  marks_.clear();
+  main_.abort();
+}
+
+Status Session::commit() {
+  if (has_failed_)
+    return Status(StatusCode::kCancelled, "the transaction could not be committed: ROLLBACK");
+  if (!main_.is_open()) return {};
+  for (Cursor* cursor : main_cursors_) {
+    cursor->outlive(true);
+    cursor->reads = Cursor::Reads::kNothing;
+  }
+  main_cursors_.clear();
+  marks_.clear();
+  Status status = main_.commit();
+  if (!status.ok()) {
+    has_failed_ = true;
+    main_.abort();
+  }
+  return status;
+}
+
+void Session::rollback() noexcept {
+  end_main(false);
+  end();
+}
+
+void Session::end() noexcept {
+  if (main_.is_open()) end_main(true);
+  is_enlisted_ = false;
+  has_failed_ = false;
+}
+
+Status Session::savepoint(int number) {
+  if (!marks_.empty() && marks_.back().number >= number) return {};
+  Result<Transaction*> main = main_transaction();
+  if (!main.ok()) return std::move(main).status();
+  Result<Savepoint> savepoint = (*main)->savepoint();
+  if (!savepoint.ok()) return std::move(savepoint).status();
+  marks_.push_back({number, *savepoint});
+  return {};
+}
+
+Status Session::release(int number) {
+  const auto first =
+      std::find_if(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.number >= number; });
+  if (first == marks_.end()) return {};
+  Status status = main_.release(first->savepoint);
+  marks_.erase(first, marks_.end());
+  return status;
+}
+
+Status Session::rollback_to(int number) {
+  const auto first =
+      std::find_if(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.number >= number; });
+  // Every table of the transaction is told: the first call has done it.
+  if (first == marks_.end()) return {};
+  for (Cursor* cursor : main_cursors_) cursor->outlive(true);
+  if (Status s = main_.rollback_to(first->savepoint); !s.ok()) return s;
+  first->number = number;
+  marks_.erase(first + 1, marks_.end());
+  return {};
+}
+
+}  // namespace flugs::sqlite

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/sqlite/pools.h"
+#include "bindings/sqlite/sqlite_api.h"
+#include "flugs/status.h"
+#include "flugs/transaction.h"
+
+namespace flugs::sqlite {
+
+class Cursor;
+
+/// What a connection of SQLite has of flugs: a pool, and the transactions in which its statements
+/// read and write.
+///
+/// Statements that only read, outside of BEGIN, share a read-only transaction, which lasts until
+/// the last of their cursors is closed. A BEGIN, or a statement that writes, has one transaction
+/// for all tables. SQLite tells its end only to tables that a statement has written to: so the
+/// first read after BEGIN writes, without a row, to the table `flugs_statistics`.
+///
+/// Thread-safety: that of the connection.
+class Session {
+ public:
+  explicit Session(sqlite3* db) noexcept : db_(db) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  sqlite3* db() const noexcept { return db_; }
+  bool has_pool() const noexcept { return pool_ != nullptr; }
+  const std::string& path() const noexcept { return pool_->path; }
+  /// Fails with: kInvalidArgument (no pool is open).
+  Result<Database*> database() const;
+  /// Begins to use a pool; none is in use.
+  void use(std::shared_ptr<Pool> pool, Isolation isolation) noexcept;
+  /// Ends the use of the pool; no transaction is open.
+  void leave() noexcept;
+
+  /// The transaction in which a cursor reads from now on. Fails with: as Database::begin, and
+  /// kInvalidArgument.
+  Result<Transaction*> enter(Cursor& cursor);
+  /// The cursor reads no more.
+  void exit(Cursor& cursor) noexcept;
+
+  /// The transaction for writing. Fails with: as Database::begin.
+  Result<Transaction*> writer();
+  bool is_in_transaction() const noexcept { return is_enlisted_; }
+  /// Whether schemas may be changed now: outside of BEGIN, and without a cursor. Ends what would be
+  /// in the way. Fails with: kBusy.
+  Status prepare_to_change_schema();
+
+  // As SQLite calls the tables of a transaction, each of them: the first call does it.
+  void begin() noexcept { is_enlisted_ = true; }
+  Status commit();
+  void rollback() noexcept;
+  /// After `commit`, or `rollback`.
+  void end() noexcept;
+  Status savepoint(int number);
+  Status release(int number);
+  Status rollback_to(int number);
+
+  /// While set, dropping a table of SQLite leaves the pool's table.
+  bool is_detaching = false;
+  /// While set, a table of SQLite that is made shows the pool's table.
+  bool is_attaching = false;
+
+ private:
+  struct Mark {
+    int number;
+    Savepoint savepoint;
+  };
+
+  Status enlist();
+  Result<Transaction*> main_transaction();
+  void end_main(bool keeps_rows) noexcept;
+
+  sqlite3* db_;
+  std::shared_ptr<Pool> pool_;
+  Isolation isolation_ = Isolation::kSnapshot;
+  Transaction reader_;
+  std::uint32_t reader_cursors_ = 0;
+  Transaction main_;
+  bool is_enlisted_ = false;
+  bool has_failed_ = false;  ///< `commit` has; only a rollback helps
+  std::vector<Mark> marks_;
+  std::vector<Cursor*> main_cursors_;
+};
+
+}  // namespace flugs::sqlite

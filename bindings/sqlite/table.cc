@@ -1,0 +1,213 @@
+#include "bindings/sqlite/table.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "bindings/sqlite/cursor.h"
+#include "bindings/sqlite/definition.h"
+#include "bindings/sqlite/errors.h"
+#include "flugs/try.h"
+
+namespace flugs::sqlite {
+
+VirtualTable::~VirtualTable() = default;
+
+double VirtualTable::row_count() {
+  if (calls_-- > 0) return row_count_;
+  calls_ = 100;
+  const Result<Database*> database = session.database();
+  if (!database.ok()) return row_count_;
+  const Result<TableStatistics> statistics = (*database)->table_statistics(shape.id);
+  if (statistics.ok())
+    row_count_ = static_cast<double>(statistics->rows_reserved -
+                                     std::min(statistics->rows_free, statistics->rows_reserved));
+  if (row_count_ < 10'000) calls_ = 10;
+  return row_count_;
+}
+
+namespace {
+
+VirtualTable& table_of(sqlite3_vtab* table) { return *static_cast<VirtualTable*>(table); }
+Cursor& cursor_of(sqlite3_vtab_cursor* cursor) { return *static_cast<Cursor*>(cursor); }
+
+/// The definition's table is there: that of CREATE VIRTUAL TABLE, or one to be shown.
+Result<TableShape> shape_of(Session& session, const Definition& definition, bool creates) {
+  FLUGS_ASSIGN(Database * database, session.database());
+  if (creates && !definition.schema.columns.empty() && !session.is_attaching) {
+    FLUGS_TRY(session.prepare_to_change_schema());
+    FLUGS_TRY(database->create_table(definition.schema));
+  }
+  FLUGS_ASSIGN(const TableId id, database->find_table(definition.schema.name));
+  FLUGS_ASSIGN(const TableSchema schema, database->schema(id));
+  return TableShape::of(id, schema);
+}
+
+int make(sqlite3* db, void* context, int count, const char* const* words, sqlite3_vtab** table,
+         char** error, bool creates) {
+  return guarded([&] {
+    Session& session = *static_cast<Session*>(context);
+    Result<Definition> definition = read_definition(words[2], count - 3, words + 3);
+    Result<TableShape> shape = definition.ok() ? shape_of(session, *definition, creates)
+                                               : Result<TableShape>(definition.status());
+    if (!shape.ok()) {
+      *error = sqlite3_mprintf("%s", message_of(shape.status()).c_str());
+      return code_of(shape.status());
+    }
+    if (const int code = sqlite3_declare_vtab(db, shape->declaration().c_str()); code != SQLITE_OK)
+      return code;
+    // xUpdate looks at the conflict clause itself.
+    sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
+    *table = new VirtualTable(session, *std::move(shape));
+    return SQLITE_OK;
+  });
+}
+
+int create(sqlite3* db, void* context, int count, const char* const* words, sqlite3_vtab** table,
+           char** error) {
+  return make(db, context, count, words, table, error, true);
+}
+
+int connect(sqlite3* db, void* context, int count, const char* const* words, sqlite3_vtab** table,
+            char** error) {
+  return make(db, context, count, words, table, error, false);
+}
+
+int disconnect(sqlite3_vtab* table) {
+  delete &table_of(table);
+  return SQLITE_OK;
+}
+
+int destroy(sqlite3_vtab* base) {
+  return guarded([&] {
+    VirtualTable& table = table_of(base);
+    if (!table.session.is_detaching) {
+      const auto drop = [&]() -> Status {
+        FLUGS_ASSIGN(Database * database, table.session.database());
+        FLUGS_TRY(table.session.prepare_to_change_schema());
+        return database->drop_table(table.shape.id);
+      };
+      // A table that is gone already is no failure: then SQLite forgets it, too.
+      if (const Status s = drop(); !s.ok() && s.code() != StatusCode::kNotFound)
+        return fail(base, s);
+    }
+    delete &table;
+    return SQLITE_OK;
+  });
+}
+
+int best_index(sqlite3_vtab* base, sqlite3_index_info* info) {
+  return guarded([&] {
+    VirtualTable& table = table_of(base);
+    Plan plan = choose_plan(table.shape, table.row_count(), info);
+    const auto known = std::find(table.plans.begin(), table.plans.end(), plan);
+    info->idxNum = static_cast<int>(known - table.plans.begin());
+    info->idxStr = sqlite3_mprintf("%s", describe(table.shape, plan).c_str());
+    info->needToFreeIdxStr = 1;
+    if (known == table.plans.end()) table.plans.push_back(std::move(plan));
+    return SQLITE_OK;
+  });
+}
+
+int open(sqlite3_vtab* base, sqlite3_vtab_cursor** cursor) {
+  return guarded([&] {
+    VirtualTable& table = table_of(base);
+    if (table.spare.empty()) {
+      *cursor = new Cursor(table);
+    } else {
+      *cursor = table.spare.back().release();
+      table.spare.pop_back();
+    }
+    return SQLITE_OK;
+  });
+}
+
+int close(sqlite3_vtab_cursor* base) {
+  constexpr std::size_t kSpareMax = 4;
+  return guarded([&] {
+    std::unique_ptr<Cursor> cursor(&cursor_of(base));
+    cursor->close();
+    VirtualTable& table = table_of(base->pVtab);
+    if (table.spare.size() < kSpareMax) table.spare.push_back(std::move(cursor));
+    return SQLITE_OK;
+  });
+}
+
+int filter(sqlite3_vtab_cursor* base, int number, const char*, int, sqlite3_value** arguments) {
+  return guarded([&] {
+    const Plan& plan = table_of(base->pVtab).plans[static_cast<std::size_t>(number)];
+    const Status status = cursor_of(base).filter(plan, arguments);
+    return status.ok() ? SQLITE_OK : fail(base->pVtab, status);
+  });
+}
+
+int next(sqlite3_vtab_cursor* base) {
+  return guarded([&] {
+    const Status status = cursor_of(base).next();
+    return status.ok() ? SQLITE_OK : fail(base->pVtab, status);
+  });
+}
+
+int is_at_end(sqlite3_vtab_cursor* cursor) { return cursor_of(cursor).is_at_end() ? 1 : 0; }
+
+int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int number) {
+  return guarded([&] {
+    // What an UPDATE leaves as it is need not be read.
+    if (sqlite3_vtab_nochange(context) == 0)
+      cursor_of(cursor).give_column(context, static_cast<std::size_t>(number));
+    return SQLITE_OK;
+  });
+}
+
+int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
+  *out = cursor_of(cursor).row_id();
+  return SQLITE_OK;
+}
+
+int update(sqlite3_vtab* base, int count, sqlite3_value** arguments, sqlite3_int64* row) {
+  return guarded([&] { return write_row(table_of(base), count, arguments, row); });
+}
+
+int rename(sqlite3_vtab* base, const char* name) {
+  return guarded([&] {
+    VirtualTable& table = table_of(base);
+    const auto change = [&]() -> Status {
+      FLUGS_ASSIGN(Database * database, table.session.database());
+      if (sqlite3_get_autocommit(table.session.db()) == 0)
+        return Status(StatusCode::kBusy,
+                      "tables of flugs are changed outside of transactions: COMMIT first");
+      FLUGS_TRY(database->rename_table(table.shape.id, name));
+      table.shape.name = name;
+      return {};
+    };
+    const Status status = change();
+    return status.ok() ? SQLITE_OK : fail(base, status);
+  });
+}
+
+}  // namespace
+
+int make_table_module(sqlite3* db, Session* session, void (*destroy_session)(void*)) {
+  static const sqlite3_module module = [] {
+    sqlite3_module m{};
+    set_transaction_calls(m);
+    m.xCreate = create;
+    m.xConnect = connect;
+    m.xBestIndex = best_index;
+    m.xDisconnect = disconnect;
+    m.xDestroy = destroy;
+    m.xOpen = open;
+    m.xClose = close;
+    m.xFilter = filter;
+    m.xNext = next;
+    m.xEof = is_at_end;
+    m.xColumn = column;
+    m.xRowid = row_id;
+    m.xUpdate = update;
+    m.xRename = rename;
+    return m;
+  }();
+  return sqlite3_create_module_v2(db, "flugs", &module, session, destroy_session);
+}
+
+}  // namespace flugs::sqlite

@@ -1,0 +1,151 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/bindings/sqlite/logic_script.h"
+#include "test/support/temporary_pool.h"
+
+namespace flugs::test {
+
+namespace {
+
+constexpr const char* kAccounts =
+    "CREATE VIRTUAL TABLE temp.account USING flugs(id INTEGER PRIMARY KEY, owner TEXT, "
+    "balance INTEGER NOT NULL)";
+
+}  // namespace
+
+TEST_CASE("two connections write at the same time, and the second writer of a row is told") {
+  const TemporaryPath path;
+  Connection first(path.string());
+  REQUIRE(first.run(kAccounts) == SQLITE_OK);
+  REQUIRE(first.run("INSERT INTO account VALUES(1, 'Ada', 10), (2, 'Bob', 20)") == SQLITE_OK);
+  Connection second(path.string());
+  REQUIRE(first.run("BEGIN; UPDATE account SET balance = 11 WHERE id = 1") == SQLITE_OK);
+  REQUIRE(second.run("BEGIN; UPDATE account SET balance = 21 WHERE id = 2") == SQLITE_OK);
+  CHECK(second.run("UPDATE account SET balance = 12 WHERE id = 1") == SQLITE_BUSY);
+  CHECK(second.message().find("conflict") != std::string::npos);
+  CHECK(second.value("SELECT balance FROM account WHERE id = 1") == "10");
+  REQUIRE(first.run("COMMIT") == SQLITE_OK);
+  CHECK(second.value("SELECT balance FROM account WHERE id = 1") == "10");  // its snapshot
+  REQUIRE(second.run("COMMIT") == SQLITE_OK);
+  for (Connection* connection : {&first, &second})
+    CHECK(connection->rows("SELECT balance FROM account ORDER BY id") ==
+          std::vector<std::string>{"11", "21"});
+}
+
+TEST_CASE("two threads move money between accounts, and none is lost") {
+  const TemporaryPath path;
+  Connection owner(path.string());
+  REQUIRE(owner.run(kAccounts) == SQLITE_OK);
+  REQUIRE(owner.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) "
+                    "INSERT INTO account SELECT i, 'x', 100 FROM n") == SQLITE_OK);
+  std::atomic<int> moved{0};
+  std::atomic<int> wrong{0};
+  const auto work = [&](int number) {
+    Connection own(path.string());
+    for (int i = 0; i < 300; ++i) {
+      const std::string from = std::to_string(1 + (i * 7 + number) % 10);
+      const std::string to = std::to_string(1 + (i * 3 + number * 5) % 10);
+      int code = own.run("BEGIN");
+      if (code == SQLITE_OK && own.value("SELECT sum(balance) FROM account") != "1000") ++wrong;
+      if (code == SQLITE_OK)
+        code = own.run("UPDATE account SET balance = balance - 1 WHERE id = " + from);
+      if (code == SQLITE_OK)
+        code = own.run("UPDATE account SET balance = balance + 1 WHERE id = " + to);
+      if (code == SQLITE_OK) code = own.run("COMMIT");
+      if (code == SQLITE_OK) {
+        ++moved;
+      } else {
+        if (code != SQLITE_BUSY) ++wrong;
+        own.run("ROLLBACK");
+      }
+    }
+  };
+  std::thread other(work, 1);
+  work(2);
+  other.join();
+  CHECK(wrong == 0);
+  CHECK(moved > 0);
+  CHECK(owner.value("SELECT sum(balance) FROM account") == "1000");
+}
+
+TEST_CASE("a transaction keeps its snapshot from its first read on") {
+  const TemporaryPath path;
+  Connection reader(path.string());
+  REQUIRE(reader.run(kAccounts) == SQLITE_OK);
+  REQUIRE(reader.run("INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+  Connection writer(path.string());
+  REQUIRE(reader.run("BEGIN") == SQLITE_OK);
+  CHECK(reader.value("SELECT balance FROM account") == "10");
+  REQUIRE(writer.run("UPDATE account SET balance = 11") == SQLITE_OK);
+  CHECK(reader.value("SELECT balance FROM account") == "10");
+  REQUIRE(reader.run("COMMIT; BEGIN") == SQLITE_OK);
+  CHECK(reader.value("SELECT balance FROM account") == "11");
+  REQUIRE(writer.run("UPDATE account SET balance = 12") == SQLITE_OK);
+  CHECK(reader.value("SELECT balance FROM account") == "11");
+  REQUIRE(reader.run("ROLLBACK") == SQLITE_OK);
+  CHECK(reader.value("SELECT balance FROM account") == "12");
+  CHECK(writer.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
+TEST_CASE("rows of a statement that is not finished outlive a commit, and fail after a rollback") {
+  Connection own(":memory:");
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO account VALUES(1, 'Ada', 10), (2, 'Bob', 20), (3, 'Cyd', 30)") ==
+          SQLITE_OK);
+  for (const bool commits : {true, false}) {
+    REQUIRE(own.run("BEGIN") == SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    REQUIRE(sqlite3_prepare_v2(own.db(), "SELECT owner FROM account", -1, &statement, nullptr) ==
+            SQLITE_OK);
+    REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+    REQUIRE(own.run("UPDATE account SET owner = owner || '!' WHERE id = 3") == SQLITE_OK);
+    REQUIRE(own.run(commits ? "COMMIT" : "ROLLBACK") == SQLITE_OK);
+    if (commits) {
+      int rows = 1;
+      while (sqlite3_step(statement) == SQLITE_ROW) ++rows;
+      CHECK(rows == 3);
+      CHECK(sqlite3_finalize(statement) == SQLITE_OK);
+    } else {
+      CHECK((sqlite3_step(statement) & 0xFF) == SQLITE_ABORT);
+      CHECK((sqlite3_finalize(statement) & 0xFF) == SQLITE_ABORT);
+    }
+  }
+  CHECK(own.value("SELECT owner FROM account WHERE id = 3") == "Cyd!");
+}
+
+TEST_CASE("a writer between two steps of a reader in autocommit does not disturb it") {
+  Connection own(":memory:");
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO account VALUES(1, 'Ada', 10), (2, 'Bob', 20), (3, 'Cyd', 30)") ==
+          SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  REQUIRE(sqlite3_prepare_v2(own.db(), "SELECT sum(balance) OVER (), id FROM account", -1,
+                             &statement, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+  REQUIRE(own.run("DELETE FROM account WHERE id = 2") == SQLITE_OK);
+  CHECK(sqlite3_step(statement) == SQLITE_ROW);
+  CHECK(sqlite3_column_int(statement, 0) == 60);
+  CHECK(sqlite3_finalize(statement) == SQLITE_OK);
+  CHECK(own.value("SELECT sum(balance) FROM account") == "40");
+}
+
+TEST_CASE("the last connection closes the pool, and what is in it stays") {
+  const TemporaryPath path;
+  {
+    Connection first(path.string());
+    REQUIRE(first.run(kAccounts) == SQLITE_OK);
+    Connection second(path.string());
+    REQUIRE(second.run("INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+    CHECK(first.run("SELECT flugs_close()") == SQLITE_OK);
+    CHECK(first.run("SELECT * FROM account") == SQLITE_ERROR);
+    CHECK(second.value("SELECT owner FROM account") == "Ada");
+  }
+  Connection again(path.string());
+  CHECK(again.value("SELECT owner FROM account") == "Ada");
+}
+
+}  // namespace flugs::test
