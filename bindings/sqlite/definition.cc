@@ -205,15 +205,22 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Reads "(a, b) [ORDERED]".
+/// Reads "(a, b) [ORDERED] [HASHED(1)]".
 Status take_key(Words& words, KeySchema& key) {
   FLUGS_ASSIGN(key.columns, words.take_names());
   if (words.take("ORDERED")) key.ordered = true;
+  if (words.take("HASHED")) {
+    if (!words.take("(")) return words.unexpected();
+    FLUGS_ASSIGN(const int count, take_size(words));
+    if (count < 1 || count > 16 || !words.take(")"))
+      return wrong("HASHED needs a number of columns");
+    key.hashed_columns = static_cast<std::uint8_t>(count);
+  }
   return words.is_at_end() ? Status() : words.unexpected();
 }
 
 void add_primary(TableSchema& schema, const KeySchema& key) {
-  schema.primary_key(key.columns, {.ordered = key.ordered});
+  schema.primary_key(key.columns, {.ordered = key.ordered, .hashed_columns = key.hashed_columns});
 }
 
 Status add_foreign(TableSchema& schema, ForeignKeySchema foreign) {

@@ -23,4 +23,8 @@ Result<ColumnSchema> read_column(std::string_view text);
 /// "INDEX by_day(day, id)" or "CONSTRAINT by_name UNIQUE(name)". Fails with: kInvalidArgument.
 Result<KeySchema> read_key(std::string_view text);
 
+/// The CREATE VIRTUAL TABLE that makes a table like this one. Checks, which it cannot make, are in
+/// a comment behind it.
+std::string write_definition(const TableSchema& schema);
+
 }  // namespace flugs::sqlite

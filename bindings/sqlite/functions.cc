@@ -183,6 +183,19 @@ void merge_function(sqlite3_context* context, int count, sqlite3_value** argumen
   });
 }
 
+/// The definition of the table that the argument names.
+void schema_function(sqlite3_context* context, int, sqlite3_value** arguments) {
+  answer(context, [&](Session& session) -> Status {
+    FLUGS_ASSIGN(Database * database, session.database());
+    FLUGS_ASSIGN(const std::string name, text_argument(arguments[0]));
+    FLUGS_ASSIGN(const TableId table, database->find_table(name));
+    FLUGS_ASSIGN(const TableSchema schema, database->schema(table));
+    const std::string text = write_definition(schema);
+    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    return {};
+  });
+}
+
 template <Status (*kChange)(Database&, TableId, const std::string&)>
 void change_function(sqlite3_context* context, int, sqlite3_value** arguments) {
   answer(context, [&](Session& session) { return change_table(session, arguments, kChange); });
@@ -212,6 +225,7 @@ int make_functions(sqlite3* db, Session* session) {
       {"flugs_close", 0, close_function},
       {"flugs_merge", 0, merge_function},
       {"flugs_merge", 1, merge_function},
+      {"flugs_schema", 1, schema_function},
       {"flugs_add_column", 2, change_function<add_column>},
       {"flugs_drop_column", 2, change_function<drop_column>},
       {"flugs_rename_column", 3, rename_column_function},

@@ -68,6 +68,29 @@ TEST_CASE("a definition makes the table that it describes") {
       std::vector<std::string>{"key", "INTEGER", "1", "1", "t", "TEXT", "1", "0"});
 }
 
+TEST_CASE("the definition that a table gives makes the same table") {
+  Connection own(":memory:");
+  REQUIRE(own.run("CREATE VIRTUAL TABLE temp.maker USING flugs(id INTEGER PRIMARY KEY, "
+                  "CONSTRAINT odd UNIQUE(id) ORDERED)") == SQLITE_OK);
+  REQUIRE(own.run("CREATE VIRTUAL TABLE temp.t USING flugs(a INTEGER AUTOINCREMENT, "
+                  "b DECIMAL(18,2) NOT NULL DEFAULT -1.5, c TEXT DEFAULT 'it''s', "
+                  "d BLOB DEFAULT x'00ff', e BOOLEAN DEFAULT TRUE, f REAL DEFAULT 0.1, "
+                  "g DATE DEFAULT '2026-01-02', h TIMESTAMP DEFAULT '2026-01-02 03:04:05', "
+                  "i INTEGER REFERENCES maker KEY odd ON DELETE CASCADE ON UPDATE SET NULL, "
+                  "j INT32, PRIMARY KEY(a, j) HASHED(1), UNIQUE(j) ORDERED, UNIQUE(c, d), "
+                  "INDEX by_e(e, f))") == SQLITE_OK);
+  const std::string first = own.value("SELECT flugs_schema('t')");
+  REQUIRE(own.run("DROP TABLE t") == SQLITE_OK);
+  INFO(first);
+  REQUIRE(own.run(first) == SQLITE_OK);
+  CHECK(own.value("SELECT flugs_schema('t')") == first);
+  REQUIRE(own.run("INSERT INTO t(j) VALUES(5)") == SQLITE_OK);
+  CHECK(own.rows("SELECT b, c, hex(d), e, f, g, h FROM t WHERE a = 1") ==
+        std::vector<std::string>{"-1.5", "it's", "00FF", "1", "0.1", "2026-01-02",
+                                 "2026-01-02 03:04:05"});
+  CHECK(own.run("SELECT flugs_schema('nothing')") != SQLITE_OK);
+}
+
 TEST_CASE("foreign keys of flugs hold in SQL") {
   Connection own(":memory:");
   REQUIRE(own.run("CREATE VIRTUAL TABLE temp.customer USING flugs(id INTEGER PRIMARY KEY)") ==
