@@ -23,7 +23,7 @@ GROUPS = {
               "streams", "index-cost", "scaling"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
-KEPT_FREE = ["import", "export", "sql", "backup", "dump"]
+KEPT_FREE = ["import", "export", "backup", "dump"]
 PLACEHOLDERS = {"N", "POOL", "BYTES", "FILE", "DIR", "PROGRAM", "NAME", "WORDS", "READ_NS:WRITE_NS"}
 CHOICES = r"[a-z0-9-]+(\|[a-z0-9-]+)+(,\.\.\.)?"
 
@@ -37,7 +37,7 @@ def flugs(*words, status=0):
 
 
 def commands():
-    found = [("demo",)]
+    found = [("demo",), ("sql",)]
     for group, names in GROUPS.items():
         found += [(group, name) for name in names]
     return found

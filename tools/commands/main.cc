@@ -82,6 +82,9 @@ void add_commands(CLI::App& app, Action& action) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "Print this help");
   add_demo(app, action);
+#ifdef FLUGS_SQLITE
+  add_sql(app, action);
+#endif
   app.require_subcommand(0, 1);  // without it, words after a group would be looked up in `app`
   CLI::App& pool = *app.add_subcommand("pool", "Look at a pool, or change its size");
   add_info(pool, action);

@@ -15,6 +15,7 @@ using Action = std::function<int()>;
 
 // One command each: adds itself to `app` and puts what it does into `action` when it is chosen.
 void add_demo(CLI::App& app, Action& action);
+void add_sql(CLI::App& app, Action& action);  // only with SQLite
 void add_tatp(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
 void add_index_cost(CLI::App& app, Action& action);
@@ -50,7 +51,7 @@ void add_restart_child(CLI::App& app, Action& action);
 /// the process (Cleanup).
 void run_when_chosen(CLI::App& command, Action& action, Action run);
 
-/// All of the above, in groups. The names import, export, sql, backup and dump are kept free for
+/// All of the above, in groups. The names import, export, backup and dump are kept free for
 /// `flugs pool`.
 void add_commands(CLI::App& app, Action& action);
 

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""The shell `flugs sql`: as a script, with statements as arguments, and on a terminal.
+
+tools/test_sql.py FLUGS
+"""
+
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+FLUGS = ""
+
+
+class WithPool(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(dir="/dev/shm", prefix="flugs-test-")
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.pool = os.path.join(self.directory, "shop.pool")
+        self.sql("--create", self.pool,
+                 "CREATE VIRTUAL TABLE temp.sale USING flugs(id INTEGER PRIMARY KEY, item TEXT, "
+                 "price DECIMAL(18,2), mark BLOB)",
+                 "INSERT INTO sale VALUES(1, 'pen', 1.2, x'00ff'), (2, 'a \"book\", ü', 18, NULL)")
+
+    def sql(self, *words, text="", status=0):
+        done = subprocess.run([FLUGS, "sql", *words], input=text, capture_output=True, text=True,
+                              check=False, timeout=60)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+
+class Shell(WithPool):
+    def test_statements_are_arguments_or_the_input(self):
+        statement = "SELECT id, item FROM sale ORDER BY id"
+        rows = '1|pen\n2|a "book", ü\n'
+        self.assertEqual(self.sql(self.pool, statement).stdout, rows)
+        self.assertEqual(self.sql(self.pool, text=statement + ";").stdout, rows)
+        self.assertEqual(self.sql(self.pool, text=statement).stdout, rows)
+        several = "-- a comment\nSELECT\n  1; SELECT ';'\n;\n\n.mode\nSELECT 3"
+        self.assertEqual(self.sql(self.pool, text=several).stdout, "1\n;\nlist\n3\n")
+
+    def test_each_mode_prints_rows_in_its_form(self):
+        statement = "SELECT id, item, mark FROM sale ORDER BY id"
+        printed = {mode: self.sql("--mode", mode, self.pool, statement).stdout
+                   for mode in ("box", "list", "csv", "json", "line")}
+        self.assertEqual(printed["box"],
+                         "id  item         mark\n--  -----------  -------\n"
+                         ' 1  pen          x\'00ff\'\n 2  a "book", ü  NULL\n')
+        self.assertEqual(printed["list"], "1|pen|x'00ff'\n2|a \"book\", ü|\n")
+        self.assertEqual(printed["csv"],
+                         "id,item,mark\n1,pen,x'00ff'\n2,\"a \"\"book\"\", ü\",\n")
+        self.assertEqual(printed["json"],
+                         '[{"id":1,"item":"pen","mark":"x\'00ff\'"},\n'
+                         ' {"id":2,"item":"a \\"book\\", ü","mark":null}]\n')
+        self.assertEqual(printed["line"],
+                         "id = 1\nitem = pen\nmark = x'00ff'\n\n"
+                         'id = 2\nitem = a "book", ü\nmark = NULL\n')
+        for mode in printed:
+            self.assertEqual(self.sql("--mode", mode, self.pool, "SELECT 1 WHERE 0").stdout, "")
+
+    def test_a_script_ends_at_its_first_failure(self):
+        done = self.sql(self.pool, text="SELECT 1;\n\nSELECT\nabsent;\nSELECT 2;\n", status=1)
+        self.assertEqual(done.stdout, "1\n")
+        self.assertEqual(done.stderr, "flugs: no such column: absent\nflugs: that was line 3\n")
+        done = self.sql(self.pool, "INSERT INTO sale(id) VALUES(1)", "SELECT 2", status=1)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("already exists: table sale, key primary", done.stderr)
+
+    def test_commands_begin_with_a_dot(self):
+        self.assertEqual(self.sql(self.pool, ".tables").stdout, "flugs_statistics\nsale\n")
+        schema = self.sql(self.pool, ".schema sale").stdout
+        self.assertEqual(schema, self.sql(self.pool, ".schema").stdout)
+        self.assertIn('"price" DECIMAL(18,2)', schema)
+        self.sql("--create", self.pool + "2", text=schema)
+        self.assertEqual(self.sql(self.pool + "2", ".schema").stdout, schema)
+        self.assertIn(".timer", self.sql(self.pool, ".help").stdout)
+        self.assertRegex(self.sql(self.pool, ".timer on", "SELECT 1").stdout,
+                         r"^1\n1 rows, [\d.]+ ms\n$")
+        self.assertEqual(self.sql(self.pool, text=".quit\nSELECT 1;\n").stdout, "")
+        for wrong, said in ((".nothing", "no command"), (".mode odd", "there are the modes"),
+                            (".timer 5", "on or off"), (".schema nothing", "no table nothing"),
+                            (".mode box list", "one argument")):
+            self.assertIn(said, self.sql(self.pool, wrong, status=1).stderr)
+
+    def test_a_pool_is_made_only_if_asked_for(self):
+        missing = os.path.join(self.directory, "missing.pool")
+        self.assertIn("not found", self.sql(missing, "SELECT 1", status=2).stderr)
+        self.assertFalse(os.path.exists(missing))
+        done = self.sql("--read-only", self.pool, "SELECT count(*) FROM sale", "DELETE FROM sale",
+                        status=1)
+        self.assertEqual(done.stdout, "2\n")
+        self.assertIn("read only", done.stderr)
+        self.sql("--read-only", "--create", self.pool, "SELECT 1", status=2)
+
+
+class Terminal(WithPool):
+    """A session of a person: what is typed, and what is seen."""
+
+    def start(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([FLUGS, "sql", self.pool], stdin=theirs, stdout=theirs,
+                                   stderr=theirs, start_new_session=True,
+                                   env={**os.environ, "HOME": self.directory, "TERM": "dumb"})
+        os.close(theirs)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, ours
+
+    def read_until(self, ours, wanted):
+        seen = ""
+        end = time.monotonic() + 30
+        while wanted not in seen:
+            ready, _, _ = select.select([ours], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                self.fail(f"no {wanted!r} in {seen!r}")
+            seen += os.read(ours, 65536).decode(errors="replace")
+        return seen
+
+    def type(self, ours, text):
+        os.write(ours, text.encode())
+
+    def test_a_session(self):
+        process, ours = self.start()
+        self.read_until(ours, "flugs> ")
+        self.type(ours, "SELECT id\n")
+        self.read_until(ours, "  ...> ")
+        self.type(ours, "FROM sale;\n")
+        self.assertIn("--", self.read_until(ours, "flugs> "))
+        self.type(ours, "SELECT absent;\n")
+        self.assertIn("no such column", self.read_until(ours, "flugs> "))
+        self.type(ours, ".quit\n")
+        self.assertEqual(process.wait(timeout=30), 0)
+        os.close(ours)
+        history = os.path.join(self.directory, ".flugs_sql_history")
+        if os.path.exists(history):  # a build with libedit
+            with open(history, encoding="utf-8") as file:
+                self.assertIn("FROM", file.read())
+            self.assertEqual(os.stat(history).st_mode & 0o077, 0)
+
+    def test_an_interrupt_ends_the_statement_and_not_the_shell(self):
+        process, ours = self.start()
+        self.read_until(ours, "flugs> ")
+        self.type(ours, ".mode list\n")
+        self.read_until(ours, "flugs> ")
+        # Its second row never comes.
+        self.type(ours, "WITH RECURSIVE n(i) AS (VALUES(77) UNION ALL SELECT i + 1 FROM n) "
+                        "SELECT i * 1001 FROM n WHERE i < 78;\n")
+        self.read_until(ours, "77077")
+        process.send_signal(signal.SIGINT)
+        self.assertIn("interrupted", self.read_until(ours, "interrupted"))
+        self.type(ours, "SELECT 6 * 7;\n")
+        self.read_until(ours, "42\r\n")
+        process.send_signal(signal.SIGINT)  # at the prompt
+        self.read_until(ours, "flugs> ")
+        self.type(ours, "\x04")
+        self.assertEqual(process.wait(timeout=30), 0)
+        os.close(ours)
+
+    def test_tab_completes_names(self):
+        process, ours = self.start()
+        self.read_until(ours, "flugs> ")
+        self.type(ours, "SELECT max(pri\t) FROM sal\t;\n")
+        self.read_until(ours, "18.0")
+        self.type(ours, ".quit\n")
+        self.assertEqual(process.wait(timeout=30), 0)
+        os.close(ours)
+
+
+if __name__ == "__main__":
+    FLUGS = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
