@@ -24,7 +24,8 @@ GROUPS = {
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "backup", "dump"]
-PLACEHOLDERS = {"N", "POOL", "BYTES", "FILE", "DIR", "PROGRAM", "NAME", "WORDS", "READ_NS:WRITE_NS"}
+PLACEHOLDERS = {"N", "POOL", "BYTES", "FILE", "DIR", "PROGRAM", "NAME", "WORDS", "STATEMENT",
+                "READ_NS:WRITE_NS"}
 CHOICES = r"[a-z0-9-]+(\|[a-z0-9-]+)+(,\.\.\.)?"
 
 

@@ -205,15 +205,14 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Reads "(a, b) [ORDERED] [HASHED(1)]".
+/// Reads "(a, b) [ORDERED] [HASHED BY FIRST 1]".
 Status take_key(Words& words, KeySchema& key) {
   FLUGS_ASSIGN(key.columns, words.take_names());
   if (words.take("ORDERED")) key.ordered = true;
   if (words.take("HASHED")) {
-    if (!words.take("(")) return words.unexpected();
+    if (!words.take("BY") || !words.take("FIRST")) return words.unexpected();
     FLUGS_ASSIGN(const int count, take_size(words));
-    if (count < 1 || count > 16 || !words.take(")"))
-      return wrong("HASHED needs a number of columns");
+    if (count < 1 || count > 16) return wrong("a key is HASHED BY FIRST 1 to 16");
     key.hashed_columns = static_cast<std::uint8_t>(count);
   }
   return words.is_at_end() ? Status() : words.unexpected();

@@ -75,7 +75,7 @@ std::string key_text(const KeySchema& key, bool is_primary) {
   text += names_text(key.columns);
   if (key.unique && key.ordered) text += " ORDERED";
   if (key.hashed_columns != 0 && key.hashed_columns != key.columns.size())
-    text += " HASHED(" + std::to_string(key.hashed_columns) + ")";
+    text += " HASHED BY FIRST " + std::to_string(key.hashed_columns);
   return text;
 }
 

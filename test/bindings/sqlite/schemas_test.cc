@@ -77,7 +77,7 @@ TEST_CASE("the definition that a table gives makes the same table") {
                   "d BLOB DEFAULT x'00ff', e BOOLEAN DEFAULT TRUE, f REAL DEFAULT 0.1, "
                   "g DATE DEFAULT '2026-01-02', h TIMESTAMP DEFAULT '2026-01-02 03:04:05', "
                   "i INTEGER REFERENCES maker KEY odd ON DELETE CASCADE ON UPDATE SET NULL, "
-                  "j INT32, PRIMARY KEY(a, j) HASHED(1), UNIQUE(j) ORDERED, UNIQUE(c, d), "
+                  "j INT32, PRIMARY KEY(a, j) HASHED BY FIRST 1, UNIQUE(j) ORDERED, UNIQUE(c, d), "
                   "INDEX by_e(e, f))") == SQLITE_OK);
   const std::string first = own.value("SELECT flugs_schema('t')");
   REQUIRE(own.run("DROP TABLE t") == SQLITE_OK);
