@@ -234,10 +234,20 @@ def languages(programs, _, __):
             for language in ("rust", "go")]
 
 
+def drivers(programs, _, __):
+    tool = os.path.join(ROOT, "test", "bindings", "sqlite", "run_driver.py")
+    extension = os.path.join(programs.release, "bindings", "sqlite", "flugs_sqlite.so")
+    return [Step(driver, [sys.executable, "-B", tool, driver, extension],
+                 programs=(tool, extension), may_skip=True)
+            for driver in ("shell", "python", "apsw", "adbc", "jdbc")]
+
+
 PARTS = (
     Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
          ("flugs_c",), setup="--languages"),
+    Part("drivers", "the extension of SQLite in programs that load it", 1, "run", drivers,
+         ("flugs_sqlite_extension",), setup="--drivers"),
     Part("explore", "crash states of every protocol, every mutation, waste by site",
          50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
     Part("crashtest", "crash states of the example of a user's workload",
