@@ -20,7 +20,7 @@ WIDTH_MAX = 100
 GROUPS = {
     "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
     "bench": ["tatp", "ch", "scan", "restart", "merge", "growth", "insert", "transactions",
-              "streams", "index-cost", "scaling"],
+              "streams", "index-cost", "scaling", "sql"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "backup", "dump"]

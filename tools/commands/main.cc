@@ -106,6 +106,9 @@ void add_commands(CLI::App& app, Action& action) {
   add_streams(bench, action);
   add_index_cost(bench, action);
   add_scaling(bench, action);
+#ifdef FLUGS_SQLITE
+  add_sql_bench(bench, action);
+#endif
   CLI::App& prove = *app.add_subcommand("prove", "Look for lost, damaged or wrong data");
   add_explore(prove, action);
   add_crashtest(prove, action);

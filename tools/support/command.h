@@ -15,7 +15,9 @@ using Action = std::function<int()>;
 
 // One command each: adds itself to `app` and puts what it does into `action` when it is chosen.
 void add_demo(CLI::App& app, Action& action);
-void add_sql(CLI::App& app, Action& action);  // only with SQLite
+// These two only with SQLite.
+void add_sql(CLI::App& app, Action& action);
+void add_sql_bench(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
 void add_index_cost(CLI::App& app, Action& action);
