@@ -126,6 +126,7 @@ void ResultPrinter::print_row(const std::vector<Cell>& row) {
 
 void ResultPrinter::print_box() const {
   std::vector<std::size_t> widths;
+  widths.reserve(names_.size());
   for (const std::string& name : names_) widths.push_back(places_of(name));
   for (const auto& row : kept_)
     for (std::size_t i = 0; i < row.size(); ++i)
