@@ -133,6 +133,46 @@ TEST_CASE("a writer between two steps of a reader in autocommit does not disturb
   CHECK(own.value("SELECT sum(balance) FROM account") == "40");
 }
 
+TEST_CASE("a pool that is opened inside of a transaction is shown again after a rollback") {
+  const TemporaryPath path;
+  Connection maker(path.string());
+  REQUIRE(maker.run(kAccounts) == SQLITE_OK);
+  Connection own;
+  const std::string open = "SELECT flugs_open('" + path.string() + "')";
+  REQUIRE(own.run("BEGIN") == SQLITE_OK);
+  REQUIRE(own.run(open) == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO account VALUES(1, 'Ada', 10); ROLLBACK") == SQLITE_OK);
+  CHECK(own.run("SELECT * FROM account") == SQLITE_ERROR);
+  REQUIRE(own.run(open) == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM account") == "0");
+  REQUIRE(own.run("BEGIN; INSERT INTO account VALUES(1, 'Ada', 10); COMMIT") == SQLITE_OK);
+  CHECK(maker.value("SELECT owner FROM account") == "Ada");
+}
+
+TEST_CASE("a connection that may only query reads in autocommit, and is told why not in BEGIN") {
+  Connection own(":memory:");
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("PRAGMA query_only = 1") == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM account") == "0");
+  REQUIRE(own.run("BEGIN") == SQLITE_OK);
+  CHECK(own.run("SELECT count(*) FROM account") != SQLITE_OK);
+  CHECK(own.message().find("readonly") != std::string::npos);
+  REQUIRE(own.run("ROLLBACK; PRAGMA query_only = 0") == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM account") == "0");
+}
+
+TEST_CASE("a connection may be closed in the middle of a transaction") {
+  const TemporaryPath path;
+  Connection other(path.string());
+  REQUIRE(other.run(kAccounts) == SQLITE_OK);
+  {
+    Connection own(path.string());
+    REQUIRE(own.run("BEGIN; INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+  }
+  CHECK(other.value("SELECT count(*) FROM account") == "0");
+  CHECK(other.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
 TEST_CASE("the last connection closes the pool, and what is in it stays") {
   const TemporaryPath path;
   {

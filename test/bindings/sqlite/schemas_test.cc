@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "test/bindings/sqlite/logic_script.h"
+#include "test/support/random.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::test {
@@ -41,6 +43,32 @@ TEST_CASE("what is wrong in a definition is said") {
   CHECK_THAT(refusal(own, "a INTEGER PRIMARY KEY DESC"), Contains("'DESC'"));
   CHECK_THAT(refusal(own, ""), Contains("wrong"));
   CHECK(own.rows("SELECT name FROM temp.sqlite_master WHERE name = 'wrong'").empty());
+}
+
+TEST_CASE("definitions of random words are made or refused") {
+  Connection own(":memory:");
+  static constexpr const char* kPieces[] = {
+      "a",       "b",    "\"c d\"",    "INTEGER", "TEXT",    "DECIMAL",      "(",      ")",
+      "18",      "2",    ",",          ",",       "PRIMARY", "KEY",          "UNIQUE", "INDEX",
+      "NOT",     "NULL", "DEFAULT",    "-",       "1.5e3",   "'it''s'",      "x'0g'",  "x'0f'",
+      "ORDERED", "BLOB", "CONSTRAINT", "FOREIGN", "CHECK",   "REFERENCES",   "ON",     "CASCADE",
+      "HASHED",  "BY",   "FIRST",      "16",      "DATE",    "'2026-01-01'", "*",      "[e]"};
+  Random random(3);
+  std::size_t made = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string words = "a INTEGER";
+    const std::uint64_t count = random.below(9);
+    for (std::uint64_t word = 0; word < count; ++word)
+      words += std::string(" ") + kPieces[random.below(std::size(kPieces))];
+    if (own.run("CREATE VIRTUAL TABLE temp.r USING flugs(" + words + ")") != SQLITE_OK) {
+      CHECK(!own.message().empty());
+      continue;
+    }
+    ++made;
+    INFO(words);
+    REQUIRE(own.run("DROP TABLE r") == SQLITE_OK);
+  }
+  CHECK(made > 300);
 }
 
 TEST_CASE("a definition makes the table that it describes") {
