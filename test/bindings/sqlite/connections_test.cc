@@ -161,6 +161,26 @@ TEST_CASE("a connection that may only query reads in autocommit, and is told why
   CHECK(own.value("SELECT count(*) FROM account") == "0");
 }
 
+TEST_CASE("after a table was dropped, each statement sees what others have committed") {
+  const TemporaryPath path;
+  Connection own(path.string());
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("CREATE VIRTUAL TABLE temp.gone USING flugs(id INTEGER)") == SQLITE_OK);
+  Connection other(path.string());
+  for (const char* change : {"DROP TABLE gone", "ALTER TABLE account RENAME TO account2",
+                             "SELECT flugs_rename_column('account2', 'owner', 'holder')"}) {
+    INFO(change);
+    REQUIRE(own.run(change) == SQLITE_OK);
+    const std::string table = change[0] == 'D' ? "account" : "account2";
+    const std::string count = own.value("SELECT count(*) FROM " + table);
+    REQUIRE(other.run("SELECT flugs_open('" + path.string() + "')") == SQLITE_OK);
+    REQUIRE(other.run("INSERT INTO " + table + "(id, balance) VALUES(" + count + ", 0)") ==
+            SQLITE_OK);
+    CHECK(own.value("SELECT count(*) FROM " + table) == std::to_string(std::stoi(count) + 1));
+    CHECK(own.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+  }
+}
+
 TEST_CASE("a connection may be closed in the middle of a transaction") {
   const TemporaryPath path;
   Connection other(path.string());
