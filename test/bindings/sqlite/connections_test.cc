@@ -36,6 +36,35 @@ TEST_CASE("two connections write at the same time, and the second writer of a ro
           std::vector<std::string>{"11", "21"});
 }
 
+TEST_CASE("a commit that fails takes all back, and the connection goes on") {
+  const TemporaryPath path;
+  const auto open = [&](Connection& connection) {
+    REQUIRE(connection.run("SELECT flugs_open('" + path.string() +
+                           "', 'isolation=serializable')") == SQLITE_OK);
+  };
+  Connection first;
+  open(first);
+  REQUIRE(first.run(kAccounts) == SQLITE_OK);
+  REQUIRE(first.run("INSERT INTO account VALUES(1, 'Ada', 10), (2, 'Bob', 20)") == SQLITE_OK);
+  Connection second;
+  open(second);
+  // Write skew: each reads what the other one changes.
+  REQUIRE(first.run("BEGIN") == SQLITE_OK);
+  REQUIRE(second.run("BEGIN") == SQLITE_OK);
+  CHECK(first.value("SELECT sum(balance) FROM account") == "30");
+  CHECK(second.value("SELECT sum(balance) FROM account") == "30");
+  REQUIRE(first.run("UPDATE account SET balance = 0 WHERE id = 1") == SQLITE_OK);
+  REQUIRE(second.run("UPDATE account SET balance = 0 WHERE id = 2") == SQLITE_OK);
+  REQUIRE(first.run("COMMIT") == SQLITE_OK);
+  CHECK((second.run("COMMIT") & 0xFF) == SQLITE_BUSY);
+  CHECK(second.message().find("conflict") != std::string::npos);
+  CHECK(sqlite3_get_autocommit(second.db()) != 0);
+  CHECK(second.value("SELECT sum(balance) FROM account") == "20");
+  REQUIRE(second.run("BEGIN; UPDATE account SET balance = 5 WHERE id = 2; COMMIT") == SQLITE_OK);
+  CHECK(first.value("SELECT sum(balance) FROM account") == "5");
+  CHECK(first.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
 TEST_CASE("two threads move money between accounts, and none is lost") {
   const TemporaryPath path;
   Connection owner(path.string());
