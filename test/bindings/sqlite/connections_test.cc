@@ -146,6 +146,35 @@ TEST_CASE("rows of a statement that is not finished outlive a commit, and fail a
   CHECK(own.value("SELECT owner FROM account WHERE id = 3") == "Cyd!");
 }
 
+TEST_CASE("a reader goes on beside statements that fail or are undone in its transaction") {
+  Connection own(":memory:");
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO account VALUES(1, 'Ada', 10), (2, 'Bob', 20), (3, 'Cyd', 30)") ==
+          SQLITE_OK);
+  for (const char* condition : {"", " WHERE id IN (1, 2, 3)", " ORDER BY id"}) {
+    INFO(condition);
+    REQUIRE(own.run("BEGIN; UPDATE account SET balance = balance + 1") == SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    const std::string sql = std::string("SELECT id, owner, balance FROM account") + condition;
+    REQUIRE(sqlite3_prepare_v2(own.db(), sql.c_str(), -1, &statement, nullptr) == SQLITE_OK);
+    REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+    CHECK(own.run("INSERT INTO account SELECT id + 2, 'x', 0 FROM account ORDER BY id DESC") ==
+          SQLITE_CONSTRAINT);
+    REQUIRE(own.run("SAVEPOINT a; DELETE FROM account; ROLLBACK TO a; RELEASE a") == SQLITE_OK);
+    int rows = 1;
+    int sum = sqlite3_column_int(statement, 2);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      ++rows;
+      sum += sqlite3_column_int(statement, 2);
+    }
+    CHECK(rows == 3);
+    CHECK(sum == 63);
+    CHECK(sqlite3_finalize(statement) == SQLITE_OK);
+    CHECK(own.value("SELECT count(*) FROM account") == "3");
+    REQUIRE(own.run("ROLLBACK") == SQLITE_OK);
+  }
+}
+
 TEST_CASE("a writer between two steps of a reader in autocommit does not disturb it") {
   Connection own(":memory:");
   REQUIRE(own.run(kAccounts) == SQLITE_OK);
