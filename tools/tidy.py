@@ -104,7 +104,7 @@ MAY_INCLUDE = {
     "bindings/fields": {"base", "flugs"},
     "bindings/python": {"base", "flugs", "bindings/fields"},
     "bindings/c": {"base", "flugs", "bindings/fields"},
-    "bindings/sqlite": {"base", "flugs"},
+    "bindings/sqlite": {"base", "flugs", "bindings/fields"},
     "include": {"flugs"},
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},

@@ -1,10 +1,13 @@
 #include "bindings/sqlite/statistics.h"
 
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "bindings/fields/statistics_fields.h"
 #include "bindings/sqlite/errors.h"
 #include "bindings/sqlite/session_table.h"
 #include "flugs/try.h"
@@ -20,49 +23,23 @@ struct Figure {
 };
 using Figures = std::vector<Figure>;
 
-void add_pool(const Database& database, Figures& out) {
-  const Statistics s = database.statistics();
-  const auto add = [&](const char* name, auto value) { out.push_back({"", name, value}); };
-  add("path", database.path());
-  add("medium", s.medium);
-  add("flush", s.flush);
-  add("guarantee", s.guarantee);
-  add("pool_reserved_bytes", s.pool_reserved_bytes);
-  add("pool_allocated_bytes", s.pool_allocated_bytes);
-  add("pool_used_bytes", s.pool_used_bytes);
-  add("pool_free_bytes", s.pool_free_bytes);
-  add("pool_left_bytes", s.pool_left_bytes);
-  add("dram_index_bytes", s.dram_index_bytes);
-  add("lines_flushed", s.lines_flushed);
-  add("fences", s.fences);
-  add("bytes_written", s.bytes_written);
-  add("transactions_committed", s.transactions_committed);
-  add("transactions_aborted", s.transactions_aborted);
-  add("transactions_open", s.transactions_open);
-  add("conflicts", s.conflicts);
-  add("rows_locked", s.rows_locked);
-  add("merges", s.merges);
-  add("merge_failures", s.merge_failures);
-  add("merge_seconds", s.merge_seconds);
-  add("writes_refused", s.writes_refused);
+/// Takes the fields of a struct of figures.
+auto collector(const std::string& table, Figures& out) {
+  return [&](const char* name, auto value) {
+    if constexpr (std::is_convertible_v<decltype(value), std::string_view>)
+      out.push_back({table, name, std::string(value)});
+    else if constexpr (std::is_floating_point_v<decltype(value)>)
+      out.push_back({table, name, static_cast<double>(value)});
+    else
+      out.push_back({table, name, static_cast<std::uint64_t>(value)});
+  };
 }
 
-void add_table(const TableStatistics& s, Figures& out) {
-  const auto add = [&](const char* name, std::uint64_t value) {
-    out.push_back({s.name, name, value});
-  };
-  add("rows_reserved", s.rows_reserved);
-  add("rows_free", s.rows_free);
-  add("chunks", s.chunks);
-  add("groups", s.groups);
-  add("group_rows", s.group_rows);
-  add("row_bytes", s.row_bytes);
-  add("pool_bytes", s.pool_bytes);
-  add("delta_bytes", s.delta_bytes);
-  add("main_bytes", s.main_bytes);
-  add("dictionary_bytes", s.dictionary_bytes);
-  add("replaced_bytes", s.replaced_bytes);
-  add("key_index_bytes", s.key_index_bytes);
+void add_pool(const Database& database, Figures& out) {
+  static const std::string kNoTable;
+  const auto collect = collector(kNoTable, out);
+  collect("path", database.path());
+  fields::each_field(database.statistics(), collect);
 }
 
 struct StatisticsCursor : public sqlite3_vtab_cursor {
@@ -119,7 +96,7 @@ int filter_figures(sqlite3_vtab_cursor* base, int, const char*, int, sqlite3_val
       add_pool(*database, cursor.figures);
       for (const TableId table : database->tables())
         if (const Result<TableStatistics> of = database->table_statistics(table); of.ok())
-          add_table(*of, cursor.figures);
+          fields::each_field(*of, collector(of->name, cursor.figures));
       return {};
     };
     const Status status = collect();
