@@ -63,10 +63,8 @@ Session::~Session() {
   if (Py_IsInitialized() != 0) {
     const nb::gil_scoped_acquire attached;
     tables_.reset();
-    infos_.clear();
   } else {
-    tables_.release();
-    for (std::unique_ptr<TableInfo>& info : infos_) static_cast<void>(info.release());
+    tables_->leave();
   }
   if (!is_of_this_process()) return;  // a lock may have been held by a thread that is not here
   {
@@ -99,24 +97,20 @@ void Session::check_open() const {
 }
 
 const TableInfo& Session::table(nb::handle name) {
-  const nb::object kept = PyUnicode_Check(name.ptr()) ? nb::object() : name.attr("name");
-  const nb::handle text = kept.is_valid() ? nb::handle(kept) : name;
-  const nb::ft_lock_guard lock(tables_mutex_);
-  if (PyObject* const address = PyDict_GetItemWithError(tables_.ptr(), text.ptr()))
-    return *static_cast<const TableInfo*>(PyLong_AsVoidPtr(address));
-  if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  Result<std::unique_ptr<TableInfo>> found = TableInfo::find(database_, text_of(text));
-  check(found.status());
-  const TableInfo& info = *infos_.emplace_back(*std::move(found));
-  const nb::object address = nb::steal(PyLong_FromVoidPtr(infos_.back().get()));
-  if (!address.is_valid() || PyDict_SetItem(tables_.ptr(), text.ptr(), address.ptr()) != 0)
-    throw nb::python_error();
-  return info;
+  if (PyUnicode_Check(name.ptr())) return table(text_of(name));
+  const nb::object of_table = name.attr("name");
+  return table(text_of(of_table));
 }
 
-void Session::forget_tables() {
-  const nb::ft_lock_guard lock(tables_mutex_);
-  tables_.clear();
+const TableInfo& Session::table(std::string_view name) {
+  if (const TableInfo* const known = tables_->find(name)) return *known;
+  for (;;) {
+    const std::uint64_t times_forgotten = tables_->times_forgotten();
+    Result<std::unique_ptr<TableInfo>> found = TableInfo::find(database_, name);
+    check(found.status());
+    if (const TableInfo* const kept = tables_->keep(*std::move(found), times_forgotten))
+      return *kept;
+  }
 }
 
 void Session::add(Work& work) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <stop_token>
 #include <string_view>
@@ -35,8 +36,10 @@ class InCall {
 /// and every later use of it, or of an object that came from it, throws flugs.Closed. So does every
 /// use in a process that was forked from the one that opened it.
 ///
-/// Locks, in the order in which they are taken: `users_`, a Work's gate, `works_mutex_` and
-/// `tables_mutex_`. A thread that waits for one of the first two has let go of the interpreter.
+/// Locks, in the order in which they are taken: `users_`, a Work's gate, `works_mutex_` and the
+/// mutex of `tables_`. A thread that waits for one of the first two has let go of the interpreter.
+/// A thread that holds one of the last two uses no object of Python: without the GIL, whatever does
+/// that may wait until all other threads have let go of the interpreter.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   explicit Session(Database&& database);
@@ -61,8 +64,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Database& database() noexcept { return database_; }
   /// A table by its name, or by a Table. It lives as long as the session. Throws NotFound.
   const TableInfo& table(nb::handle name);
+  const TableInfo& table(std::string_view name);
   /// After a change of a schema.
-  void forget_tables();
+  void forget_tables() noexcept { tables_->forget(); }
 
   /// Throws Closed.
   void check_open() const;
@@ -97,9 +101,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::mutex works_mutex_;
   std::vector<Work*> works_;
 
-  nb::ft_mutex tables_mutex_;
-  nb::dict tables_;                                // name -> address of a TableInfo
-  std::vector<std::unique_ptr<TableInfo>> infos_;  // also those that were forgotten
+  std::optional<KnownTables> tables_{std::in_place};
 };
 
 }  // namespace flugs::python

@@ -20,7 +20,7 @@ template <typename Call>
 auto read(const PyTable& self, Call&& call) {
   Session& session = *self.session;
   const Session::Use use(session);
-  const TableInfo& table = session.table(nb::str(self.name.c_str()));
+  const TableInfo& table = session.table(self.name);
   const Transaction transaction = take(session.database().begin(AccessMode::kReadOnly));
   return call(transaction, table);
 }
@@ -30,7 +30,7 @@ template <typename Call>
 auto write(const PyTable& self, std::uint64_t rows, Call&& call) {
   Session& session = *self.session;
   const Session::Use use(session);
-  const TableInfo& table = session.table(nb::str(self.name.c_str()));
+  const TableInfo& table = session.table(self.name);
   Transaction transaction = take(session.database().begin());
   auto result = call(transaction, table);
   check(commit(transaction, rows, session), {.table = &table});
@@ -52,7 +52,7 @@ std::int64_t count_rows(const PyTable& self) {
 nb::dict schema_of(const PyTable& self) {
   const Session::Use use(*self.session);
   nb::dict columns;
-  for (const ColumnSchema& column : self.session->table(nb::str(self.name.c_str())).schema.columns)
+  for (const ColumnSchema& column : self.session->table(self.name).schema.columns)
     if (!column.dropped) columns[column.name.c_str()] = describe(column);
   return columns;
 }
@@ -60,7 +60,7 @@ nb::dict schema_of(const PyTable& self) {
 nb::dict keys_of(const PyTable& self) {
   const Session::Use use(*self.session);
   nb::dict keys;
-  for (const KeySchema& key : self.session->table(nb::str(self.name.c_str())).schema.keys) {
+  for (const KeySchema& key : self.session->table(self.name).schema.keys) {
     if (key.dropped) continue;
     nb::list columns;
     for (const std::string& column : key.columns) columns.append(nb::str(column.c_str()));

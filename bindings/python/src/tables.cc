@@ -99,6 +99,33 @@ const ColumnInfo& TableInfo::column(nb::handle wanted) const {
   raise(Status(StatusCode::kNotFound, std::move(message)), {.table = this});
 }
 
+const TableInfo* KnownTables::find(std::string_view name) const noexcept {
+  const TableInfo* table = heads_[bucket_of(name)].load(std::memory_order_acquire);
+  while (table != nullptr && table->name != name) table = table->next;
+  return table;
+}
+
+const TableInfo* KnownTables::keep(std::unique_ptr<TableInfo> found,
+                                   std::uint64_t times_forgotten) {
+  const std::lock_guard lock(mutex_);
+  if (times_forgotten_.load(std::memory_order_relaxed) != times_forgotten) return nullptr;
+  std::atomic<const TableInfo*>& head = heads_[bucket_of(found->name)];
+  found->next = head.load(std::memory_order_relaxed);
+  const TableInfo* const kept = all_.emplace_back(std::move(found)).get();
+  head.store(kept, std::memory_order_release);
+  return kept;
+}
+
+void KnownTables::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  times_forgotten_.fetch_add(1, std::memory_order_release);
+  for (std::atomic<const TableInfo*>& head : heads_) head.store(nullptr, std::memory_order_release);
+}
+
+void KnownTables::leave() noexcept {
+  for (std::unique_ptr<TableInfo>& table : all_) static_cast<void>(table.release());
+}
+
 nb::object to_dict(const TableInfo& table, const Row& row) {
   const std::size_t count = table.columns.size();
   const bool fits = count <= kColumnsOnStack;
@@ -106,11 +133,12 @@ nb::object to_dict(const TableInfo& table, const Row& row) {
   std::vector<Value> many(fits ? 0 : count);
   const std::span<Value> values = fits ? few.all() : std::span<Value>(many);
   row.get_all(values);
-  nb::object dict = nb::steal(PyDict_Copy(table.empty_row.ptr()));
+  // A copy is quicker, but threads that run at the same time would wait for each other to make it.
+  nb::object dict = nb::steal(kThreadsRun ? PyDict_New() : PyDict_Copy(table.empty_row.ptr()));
   if (!dict.is_valid()) throw nb::python_error();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ColumnInfo& column = table.columns[i];
-    if (!column.name.is_valid() || values[i].is_null()) continue;
+    if (!column.name.is_valid() || (!kThreadsRun && values[i].is_null())) continue;
     const nb::object value = from_value(values[i], column.scale);
     if (PyDict_SetItem(dict.ptr(), column.name.ptr(), value.ptr()) != 0) throw nb::python_error();
   }

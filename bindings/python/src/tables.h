@@ -1,10 +1,15 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -29,7 +34,7 @@ struct KeyInfo {
 
 /// All that calls need to know of a table, found once.
 ///
-/// Thread-safety: immutable.
+/// Thread-safety: immutable, but for `next`.
 struct TableInfo {
   TableId id;
   std::string name;
@@ -40,6 +45,7 @@ struct TableInfo {
   nb::dict empty_row;  ///< column's name -> None, to be copied
   bool has_numbers = false;
   bool has_dropped = false;
+  const TableInfo* next = nullptr;  ///< of KnownTables
 
   /// Fails with: kNotFound.
   static Result<std::unique_ptr<TableInfo>> find(const Database& database, std::string_view name);
@@ -50,6 +56,39 @@ struct TableInfo {
   const KeyInfo& unique_key(nb::handle name) const;
   /// Throws NotFound.
   const ColumnInfo& column(nb::handle name) const;
+};
+
+/// The tables that were looked up, by name. Who looks one up again writes nothing that threads
+/// share. A table lives as long as this object, also when it has been forgotten: a thread may be
+/// using it.
+///
+/// Thread-safety: any thread. It runs no code of Python.
+class KnownTables {
+ public:
+  /// Null: it must be found in the database.
+  const TableInfo* find(std::string_view name) const noexcept;
+  /// The number of times that they were forgotten.
+  std::uint64_t times_forgotten() const noexcept {
+    return times_forgotten_.load(std::memory_order_acquire);
+  }
+  /// Keeps what was found after `times_forgotten` was read. Null: they have been forgotten since,
+  /// and it must be found again.
+  const TableInfo* keep(std::unique_ptr<TableInfo> found, std::uint64_t times_forgotten);
+  /// After a change of a schema.
+  void forget() noexcept;
+  /// When the interpreter is gone: leaves the objects of Python alone.
+  void leave() noexcept;
+
+ private:
+  static constexpr std::size_t kBuckets = 64;  // 512 bytes; few programs have more tables
+  static std::size_t bucket_of(std::string_view name) noexcept {
+    return std::hash<std::string_view>()(name) % kBuckets;
+  }
+
+  std::array<std::atomic<const TableInfo*>, kBuckets> heads_{};  // of chains of `next`
+  std::atomic<std::uint64_t> times_forgotten_{0};
+  std::mutex mutex_;  // of those who write
+  std::vector<std::unique_ptr<TableInfo>> all_;
 };
 
 /// A row as a dict.
