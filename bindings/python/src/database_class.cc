@@ -136,10 +136,7 @@ nb::object run_again(const PyDatabase& self, nb::handle work, bool read_only,
       }
       return result;
     } catch (nb::python_error& error) {
-      if (transaction.has_value() && transaction->work->state() == Work::State::kOpen) {
-        const Work::Turn turn(*transaction->work);
-        transaction->work->end(Work::State::kAborted);
-      }
+      if (transaction.has_value()) transaction->work->abort();
       const StatusCode code = code_of(error);
       const bool again = code == StatusCode::kConflict || code == StatusCode::kBusy ||
                          code == StatusCode::kTooManyTransactions;

@@ -56,7 +56,7 @@ void bind_batches(nb::module_& module) {
               throw nb::value_error("the rows of this batch have been taken already");
             return std::move(self.capsules);
           },
-          "requested_schema"_a = nb::none(),
+          nb::lock_self(), "requested_schema"_a = nb::none(),
           nb::sig("def __arrow_c_array__(self, requested_schema: object | None = None)"
                   " -> tuple[object, object]"));
   nb::class_<PyBatches>(module, "Batches", "The batches of a result.")

@@ -202,6 +202,7 @@ std::string Stream::explain() {
 }
 
 void Stream::give_to_arrow() {
+  const Inside inside(work_->gate());
   if (is_given_ || is_finished_ || batch_.row_count() != 0)
     throw nb::value_error("rows of this result have been taken already");
   const Work::Turn turn(*work_);

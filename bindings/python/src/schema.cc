@@ -43,19 +43,26 @@ ReferenceAction action_of(nb::handle action) {
   throw nb::value_error("an action is 'restrict', 'cascade' or 'set_null'");
 }
 
+/// The dict as it is now: attributes of what it holds are code of Python, which may change it.
+nb::dict copy_of(nb::handle mapping) {
+  nb::object copy = nb::steal(PyDict_Copy(nb::cast<nb::dict>(mapping).ptr()));
+  if (!copy.is_valid()) throw nb::python_error();
+  return nb::cast<nb::dict>(copy);
+}
+
 nb::object option(nb::handle options, const char* name) {
   return nb::borrow<nb::dict>(options).get(name, nb::none());
 }
 
 void add_keys(TableSchema& schema, nb::handle keys, bool unique) {
   if (keys.is_none()) return;
-  for (const auto& [name, key] : nb::cast<nb::dict>(keys))
+  for (const auto& [name, key] : copy_of(keys))
     schema.keys.push_back(make_key(text_of(name), key, unique));
 }
 
 void add_foreign_keys(TableSchema& schema, nb::handle foreign_keys) {
   if (foreign_keys.is_none()) return;
-  for (const auto& [name, foreign] : nb::cast<nb::dict>(foreign_keys)) {
+  for (const auto& [name, foreign] : copy_of(foreign_keys)) {
     ForeignKeySchema made;
     made.name = text_of(name);
     made.columns = names_of(foreign.attr("columns"));
@@ -104,7 +111,7 @@ KeySchema make_key(std::string_view name, nb::handle key, bool unique) {
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options) {
   TableSchema schema{std::string(name)};
   std::vector<KeySchema> of_columns;
-  for (const auto& [column_name, column] : nb::cast<nb::dict>(columns)) {
+  for (const auto& [column_name, column] : copy_of(columns)) {
     schema.columns.push_back(make_column(text_of(column_name), column));
     if (nb::cast<bool>(column.attr("is_unique")))
       of_columns.push_back(make_key(text_of(column_name), column_name, true));
@@ -117,7 +124,7 @@ TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle op
   add_keys(schema, option(options, "unique"), true);
   add_keys(schema, option(options, "keys"), false);
   if (const nb::object checks = option(options, "checks"); !checks.is_none())
-    for (const auto& [check_name, condition] : nb::cast<nb::dict>(checks))
+    for (const auto& [check_name, condition] : copy_of(checks))
       schema.check(std::string(text_of(check_name)), to_expr(condition));
   add_foreign_keys(schema, option(options, "foreign_keys"));
   return schema;

@@ -186,6 +186,7 @@ RowValues::RowValues(const TableInfo& table, nb::handle row, Kept* kept) {
     append_row(table, row, whole_, kept);
     return;
   }
+  const nb::ft_object_guard guard(row);  // against threads that change it
   given_.reserve(nb::len(nb::borrow<nb::dict>(row)));
   PyObject* name = nullptr;
   PyObject* value = nullptr;

@@ -53,16 +53,9 @@ void commit_work(const PyTransaction& self, std::string_view durability, double 
   self.work->commit(options);
 }
 
-void abort_work(const PyTransaction& self) {
-  if (!self.work->session().is_of_this_process() || self.work->state() != Work::State::kOpen)
-    return;
-  const Work::Turn turn(*self.work);
-  self.work->end(Work::State::kAborted);
-}
-
 bool leave_with(const PyTransaction& self, nb::handle type) {
   if (!type.is_none()) {
-    abort_work(self);
+    self.work->abort();
     return false;
   }
   // It may have been ended within the block.
@@ -331,7 +324,9 @@ void bind_transaction(nb::module_& module) {
       .def("commit", &commit_work, "durability"_a = "on_return", "soon"_a = 0.01,
            nb::sig("def commit(self, durability: str = 'on_return', soon: float = 0.01) -> None"),
            "Makes all writes durable, then visible. Ends the transaction, also when it fails.")
-      .def("abort", &abort_work, "Ends the transaction without effect, if it has not ended.")
+      .def(
+          "abort", [](const PyTransaction& self) { self.work->abort(); },
+          "Ends the transaction without effect, if it has not ended.")
       .def(
           "__enter__", [](nb::object self) { return self; },
           nb::sig("def __enter__(self) -> Transaction"))

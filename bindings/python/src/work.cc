@@ -11,6 +11,10 @@ namespace {
 // A commit of as many rows takes as long as letting go of the interpreter and getting it back.
 constexpr std::uint64_t kRowsOfShortCommit = 64;
 
+[[noreturn]] void raise_busy() {
+  raise(Status(StatusCode::kBusy, "the transaction is in the middle of a call in this thread"));
+}
+
 }  // namespace
 
 std::shared_ptr<Work> Work::begin(std::shared_ptr<Session> session, AccessMode mode,
@@ -37,8 +41,7 @@ Work::Turn::Turn(Work& work) : work_(work) {
   if (work.state_ == State::kOpen && !work.is_busy_) return;
   const bool is_busy = work.is_busy_;
   work.gate_.leave();
-  if (is_busy)
-    raise(Status(StatusCode::kBusy, "the transaction is in the middle of a call in this thread"));
+  if (is_busy) raise_busy();
   work.raise_ended();
 }
 
@@ -47,10 +50,19 @@ Work::Busy::~Busy() {
   work_.dropped_.clear();
 }
 
+void Work::abort() {
+  if (!session_->is_of_this_process() || state() != State::kOpen) return;
+  const InCall in_call;
+  const Inside inside(gate_);
+  if (state() != State::kOpen) return;  // another thread was quicker
+  if (is_busy_) raise_busy();
+  end(State::kAborted);
+}
+
 void Work::raise_ended() const {
   session_->check_open();
   const char* const how =
-      state_ == State::kCommitted ? "the transaction is committed" : "the transaction is aborted";
+      state() == State::kCommitted ? "the transaction is committed" : "the transaction is aborted";
   raise(Status(StatusCode::kInvalidArgument, how));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -63,8 +64,10 @@ class Work : public std::enable_shared_from_this<Work> {
 
   Session& session() const noexcept { return *session_; }
   const std::shared_ptr<Session>& shared_session() const noexcept { return session_; }
-  State state() const noexcept { return state_; }
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
   Gate& gate() noexcept { return gate_; }
+  /// Aborts it, unless it has ended. Throws Busy.
+  void abort();
   TransactionId id() const noexcept { return id_; }
 
   // The rest: with a Turn, or within the gate.
@@ -73,7 +76,7 @@ class Work : public std::enable_shared_from_this<Work> {
   /// Counts written rows: a commit of many lets other threads run meanwhile.
   void wrote(std::uint64_t rows = 1) noexcept { rows_written_ += rows; }
   void commit(const CommitOptions& options = {});
-  /// Aborts it, unless it has ended.
+  /// As abort, within a call of ours.
   void end(State why) noexcept;
   /// A call of the transaction is running in this thread, and Python has come in between.
   bool is_busy() const noexcept { return is_busy_; }
@@ -94,7 +97,7 @@ class Work : public std::enable_shared_from_this<Work> {
   Gate gate_;
   Transaction transaction_;
   const TransactionId id_;
-  State state_ = State::kOpen;
+  std::atomic<State> state_{State::kOpen};
   bool is_busy_ = false;
   std::uint64_t rows_written_ = 0;
   std::vector<Child*> children_;

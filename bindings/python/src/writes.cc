@@ -21,15 +21,20 @@ std::vector<ColumnValue> changes_of(const TableInfo& table, nb::handle changes, 
     PyErr_SetString(PyExc_TypeError, "changes are a dict of columns and their new values");
     throw nb::python_error();
   }
-  for (const auto& [name, value] : nb::borrow<nb::dict>(changes))
-    result.push_back({table.column(name).id, to_value(value, &kept)});
+  for (const auto& [name, value] : nb::borrow<nb::dict>(changes)) {
+    const nb::object held_name = nb::borrow(name);  // the dict may change meanwhile
+    const nb::object held = nb::borrow(value);
+    result.push_back({table.column(held_name).id, to_value(held, &kept)});
+  }
   return result;
 }
 
 std::vector<query::Assignment> assignments_of(nb::handle changes) {
   std::vector<query::Assignment> result;
-  for (const auto& [name, value] : nb::cast<nb::dict>(changes))
-    result.push_back({std::string(text_of(name)), to_expr(value)});
+  for (const auto& [name, value] : nb::cast<nb::dict>(changes)) {
+    const nb::object held = nb::borrow(value);
+    result.push_back({std::string(text_of(name)), to_expr(held)});
+  }
   return result;
 }
 

@@ -9,6 +9,23 @@ from test_threads import in_threads
 THREADS = 4
 
 
+def at_once(work):
+    """What `work` returns, or the class of what it raises, in threads that begin together."""
+    begun = threading.Barrier(THREADS)
+    ends = []
+
+    def one(number):
+        begun.wait(30)
+        try:
+            ends.append(work(number))
+        except (flugs.Error, ValueError) as error:
+            ends.append(type(error))  # its traceback would keep all that the test has
+
+    assert in_threads(THREADS, one) == []
+    assert len(ends) == THREADS
+    return ends
+
+
 def test_look_ups_see_each_change_of_a_schema(db):
     table = db.create_table("t", {"a": flugs.int64}, primary_key="a")
     table.insert((1,))
@@ -82,3 +99,63 @@ def test_the_name_of_a_table_may_run_code_that_uses_the_database(db, monkeypatch
 
     assert in_threads(1, work) == []
     assert seen == [{"a": 1}]
+
+
+def test_a_result_goes_to_arrow_once(db):
+    table = db.create_table("t", {"a": flugs.int64})
+    table.insert_rows((k,) for k in range(100))
+    for _ in range(300):
+        result = table.query().run()
+        ends = at_once(lambda _, result=result: result.__arrow_c_stream__())
+        assert ends.count(ValueError) == THREADS - 1, ends
+
+
+def test_a_batch_goes_to_arrow_once(db):
+    table = db.create_table("t", {"a": flugs.int64})
+    table.insert_rows((k,) for k in range(100))
+    for _ in range(300):
+        batch = next(table.query().run().batches())
+        ends = at_once(lambda _, batch=batch: batch.__arrow_c_array__())
+        assert ends.count(ValueError) == THREADS - 1, ends
+
+
+def test_any_thread_may_abort(db, sales):
+    for _ in range(300):
+        t = db.begin()
+        t.insert("sales", {"item": "a"})
+        assert at_once(lambda _, t=t: t.abort()) == [None] * THREADS
+        assert t.state == "aborted"
+    assert len(sales) == 0
+
+
+def test_a_row_may_change_while_it_is_written(db):
+    columns = {f"c{k}": flugs.string for k in range(8)}
+    table = db.create_table("t", {"a": flugs.int64.auto_increment(), **columns}, primary_key="a")
+    row, left = {}, [400, 400]
+
+    def change():
+        k = 0
+        while any(left):
+            k += 1
+            row[f"c{k % 8}"] = f"a text that is not short, of turn {k}"
+            if k % 50 == 0:
+                row.clear()
+
+    def write(number):
+        try:
+            with db.begin() as t:
+                own = t.insert("t", {})
+                while left[number]:
+                    left[number] -= 1
+                    t.insert("t", row)
+                    t.update("t", own, row)
+                    t.insert_rows("t", [row] * 3)
+        finally:
+            left[number] = 0
+
+    assert in_threads(3, lambda number: change() if number == 2 else write(number)) == []
+    assert len(table) == 2 * (1 + 400 * 4)
+    texts = [text for got in table.rows() for name, text in got.items() if name != "a"]
+    assert all(text is None or text.startswith("a text that is not short, of turn ")
+               for text in texts)
+    db.check()
