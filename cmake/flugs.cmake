@@ -11,14 +11,6 @@ function(flugs_together target count)
     UNITY_BUILD ${FLUGS_TOGETHER} UNITY_BUILD_BATCH_SIZE ${count})
 endfunction()
 
-# LLVM's linker takes a quarter of the time of GNU's, and tools/test links hundreds of programs.
-# GCC 12 finds it only as "ld.lld" in a folder that it is told.
-find_program(FLUGS_LLD ld.lld HINTS /usr/lib/llvm-19/bin)
-if(FLUGS_DEVELOPER AND FLUGS_LLD)
-  cmake_path(GET FLUGS_LLD PARENT_PATH lld_folder)
-  add_link_options(-fuse-ld=lld $<$<CXX_COMPILER_ID:GNU>:-B${lld_folder}>)
-endif()
-
 # What each of our targets is compiled with: warnings in developer mode, the sanitizer asked for. Of
 # the checks for undefined behaviour the library (LAYER) has all; our programs and tests go without
 # four that are a third of the time to compile them. The address sanitizer still stops at a null
