@@ -16,7 +16,7 @@ inline Status stopped_by_caller(std::string_view what) {
 }
 
 /// A long call as its caller sees it: it tells the caller how far it is, and looks whether the
-/// caller has asked it to stop. Work that begins again does not take progress back.
+/// caller has asked it to stop. Work that begins again takes neither progress nor the total back.
 /// Thread-safety: one thread at a time; `is_asked_to_stop`: any thread.
 class LongCall final {
  public:
@@ -28,7 +28,13 @@ class LongCall final {
   void tell(std::uint64_t done, std::uint64_t total) {
     if (!options_.progress) return;
     done_ = std::max(done_, done);
-    options_.progress({phase_, done_, std::max(total, done_)});
+    total_ = std::max({total_, total, done_});
+    options_.progress({phase_, done_, total_});
+  }
+  /// The work is done; `total`: how much it was.
+  void tell_end(std::uint64_t total) {
+    const std::uint64_t all = std::max(total_, total);
+    tell(all, all);
   }
   /// Tells the caller, unless it has asked to stop. False: it has.
   bool goes_on(std::uint64_t done, std::uint64_t total) {
@@ -36,9 +42,9 @@ class LongCall final {
     tell(done, total);
     return !is_asked_to_stop();
   }
+  static constexpr std::uint64_t kRowsPerTell = 1024;
   /// As goes_on, for each of many rows: tells only at some of them.
   bool goes_on_at_row(std::uint64_t row, std::uint64_t total) {
-    constexpr std::uint64_t kRowsPerTell = 1024;
     return row % kRowsPerTell == 0 ? goes_on(row, total) : !is_asked_to_stop();
   }
 
@@ -46,6 +52,7 @@ class LongCall final {
   const CallOptions& options_;
   std::string_view phase_;
   std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
 };
 
 }  // namespace flugs

@@ -8,12 +8,13 @@
 namespace flugs {
 
 /// How far a long call has come, in steps of unlike length. Within a phase `done` never decreases;
-/// it is at most `total`, which may grow, and is 0 while it is unknown.
+/// it is at most `total`, which may grow but never shrinks, and is 0 while it is unknown.
 struct Progress {
   /// The work that is counted: a phase of RecoveryReport, "check" (rows), a part of a pool
   /// (check_pool), "add_key" (rows), "constraint" (rows), "insert_rows", "insert_columns",
-  /// "update_where" and "remove_where" (rows), "merge" (chunks) or "query" (pieces of tables and of
-  /// other inputs). Valid during the call that gets it.
+  /// "update_where" and "remove_where" (rows; "remove_where" also counts rows that foreign keys
+  /// demand to write), "merge" (chunks) or "query" (pieces of tables and of other inputs). Valid
+  /// during the call that gets it.
   std::string_view phase;
   std::uint64_t done = 0;
   std::uint64_t total = 0;
