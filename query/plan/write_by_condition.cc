@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
 #include <vector>
 
 #include "base/long_call.h"
@@ -11,6 +12,7 @@
 #include "flugs/query.h"
 #include "flugs/transaction.h"
 #include "tables/table/row_writer.h"
+#include "tables/table/table.h"
 
 namespace flugs {
 
@@ -34,9 +36,42 @@ query::RunOptions run_options(const CallOptions& options) {
   return {.progress = options.progress, .stop = options.stop};
 }
 
+// The caller has not made the query: a stop is told in the words of its own call.
+Status why_not_found(const Status& failed, const engine::Table& table, const CallOptions& options,
+                     const engine::TransactionContext& context) {
+  const bool is_stopped = failed.code() == StatusCode::kCancelled &&
+                          options.stop.stop_requested() && !context.ending.is_to_end();
+  return is_stopped ? stopped_by_caller("table " + table.name()) : failed;
+}
+
 RowId id_in(const QueryResult& rows, std::size_t row) {
   return RowId(static_cast<std::uint32_t>(rows.get_unchecked(row, 0).raw()));
 }
+
+/// The versions that a statement has made of rows that it is yet to change: a change of another row
+/// may have cascaded to them.
+class VersionsMade {
+ public:
+  VersionsMade(const engine::Table& table, const engine::TransactionContext& context) noexcept
+      : table_(table), context_(context), next_(context.writes.size()) {}
+
+  RowId newest(RowId row) {
+    for (; next_ < context_.writes.size(); ++next_)
+      if (const mvcc::Write& write = context_.writes[next_];
+          !write.deletes && write.table == table_.id().value())
+        after_[table_.rows().previous(write.row)] = write.row;
+    std::uint32_t newest = row.value();
+    for (auto at = after_.find(newest); at != after_.end(); at = after_.find(newest))
+      newest = at->second;
+    return RowId(newest);
+  }
+
+ private:
+  const engine::Table& table_;
+  const engine::TransactionContext& context_;
+  std::size_t next_;  // the first write that is not listed yet
+  std::unordered_map<std::uint32_t, std::uint32_t> after_;  // version by the version before it
+};
 
 // The columns of the assignments; the values are not set yet.
 Result<std::vector<ColumnValue>> columns_of(const engine::Table& table,
@@ -70,7 +105,7 @@ Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr
   return remove_found(**target, "", options, [&](std::vector<RowId>& found) -> Status {
     const Result<QueryResult> result = rows.run(*this, finding);
     finding.progress = {};
-    if (!result.ok()) return result.status();
+    if (!result.ok()) return why_not_found(result.status(), **target, options, *context_);
     for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));
     return {};
   });
@@ -96,12 +131,13 @@ Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr
   const Query rows = rows_to_write(**target, where, changes);
   query::RunOptions finding = run_options(options);
   LongCall progress(options, "update_where");
+  engine::ManyRows statement(*context_);
   for (;;) {
     const Result<QueryResult> found = rows.run(*this, finding);
-    if (!found.ok()) return found.status();
+    if (!found.ok()) return why_not_found(found.status(), **target, options, *context_);
     finding.progress = {};
-    const engine::TransactionMark before = context_->mark();
     Status done;
+    VersionsMade made(**target, *context_);
     for (std::size_t row = 0; done.ok() && row < found->row_count(); ++row) {
       if (!progress.goes_on_at_row(row, found->row_count())) {
         done = stopped_by_caller("table " + (*target)->name());
@@ -109,13 +145,17 @@ Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr
       }
       for (std::size_t i = 0; i < columns->size(); ++i)
         (*columns)[i].value = found->get_unchecked(row, i + 1);
-      done = engine::RowWriter(**target, *context_).update(id_in(*found, row), *columns).status();
+      const RowId id = id_in(*found, row);
+      done = engine::RowWriter(**target, *context_).update(id, *columns).status();
+      if (done.code() != StatusCode::kNotFound) continue;
+      if (const RowId newest = made.newest(id); newest != id)
+        done = engine::RowWriter(**target, *context_).update(newest, *columns).status();
     }
     if (done.ok()) {
-      progress.tell(found->row_count(), found->row_count());
+      progress.tell_end(found->row_count());
       return found->row_count();
     }
-    context_->undo_since(before);
+    statement.undo();
     database_->explain(done);
     if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) return done;
   }

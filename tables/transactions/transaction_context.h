@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ struct IndexChange {
 ///
 /// Invariant: when no transaction is open, `writes`, `index_changes`, `unflushed`, `savepoints`,
 /// `locks`, `reads` and `walks` are empty, and so are the dying rows of `dead_rows`, and its texts
-/// but for those that wait.
+/// but for those that wait; `statement_writes` is 0.
 /// Thread-safety: one thread at a time; other threads may call what EndingState lets them call, and
 /// read the counters. On cache lines of its own.
 class alignas(128) TransactionContext final {
@@ -73,6 +74,7 @@ class alignas(128) TransactionContext final {
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
   Savepoints savepoints;
+  std::size_t statement_writes = 0;  ///< number of writes before the statement (ManyRows), else 0
   HeldLocks locks;
 
   ReadSet reads;  ///< of a serializable transaction that may write
@@ -128,11 +130,14 @@ class alignas(128) TransactionContext final {
   /// Gives back the long texts that the transaction has written, but for the first `count`. No row
   /// has them any more that the transaction may commit.
   void take_back_texts(std::size_t count) noexcept;
-  /// Whether this row, which the transaction inserted, may be changed in place: no savepoint and no
-  /// walk needs its present state. May say no for a row that was written long ago.
+  /// Whether this row, which the transaction inserted, may be changed in place: no savepoint, no
+  /// walk and no undo of the statement needs its present state. May say no for a row that was
+  /// written long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept {
     if (!walks.empty()) return false;
-    return savepoints.empty() || writes.has_inserted_since(savepoints.newest().writes, table, row);
+    if (savepoints.empty() && statement_writes == 0) return true;
+    const std::size_t kept = savepoints.empty() ? 0 : savepoints.newest().writes;
+    return writes.has_inserted_since(std::max(kept, statement_writes), table, row);
   }
   /// The table with that id, for a row that was written.
   Table* table_of(std::uint32_t id) const noexcept {
@@ -147,6 +152,30 @@ class alignas(128) TransactionContext final {
 
  private:
   void work_ahead();
+};
+
+/// Guard for a statement that changes rows one by one and may fail between two of them. While it
+/// exists, rows from before it are not changed in place, as behind a savepoint: undo() finds every
+/// change in the lists.
+class ManyRows final {
+ public:
+  explicit ManyRows(TransactionContext& context) noexcept
+      : context_(context), outer_(context.statement_writes), before_(context.mark()) {
+    FLUGS_DCHECK(outer_ <= before_.writes);
+    context.statement_writes = before_.writes;
+  }
+  ~ManyRows() { context_.statement_writes = outer_; }
+  ManyRows(const ManyRows&) = delete;
+  ManyRows& operator=(const ManyRows&) = delete;
+
+  const TransactionMark& before() const noexcept { return before_; }
+  /// Undoes what the statement has done so far.
+  void undo() noexcept { context_.undo_since(before_); }
+
+ private:
+  TransactionContext& context_;
+  const std::size_t outer_;  // of the statement around this one
+  const TransactionMark before_;
 };
 
 /// Guard for a call of the transaction, if there is one: while it exists, no other thread ends the

@@ -1,6 +1,11 @@
 // Writes and scans by an expression.
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <limits>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "flugs/flugs.h"
@@ -104,6 +109,142 @@ TEST_CASE("with read committed a write by condition meets newer rows", "[api]") 
   CHECK(must(t.update_where(items.table, col("stock") == 50, {{"stock", col("stock") + 1}})) == 1);
   CHECK(must(must(t.get(primary, {5})).get<std::int32_t>("stock")) == 51);
   must(t.commit());
+}
+
+/// A table whose column `n` is in no key, so that the transaction that inserts a row may change it
+/// in place.
+struct Counters {
+  Counters() {
+    TableSchema schema("counters");
+    schema.column("id", Type::kInt64).column("n", Type::kInt32).primary_key({"id"});
+    table = must(database->ensure_table(schema));
+  }
+  void insert(Transaction& t, std::int64_t first, std::int64_t count, std::int32_t n) const {
+    for (std::int64_t id = first; id < first + count; ++id) must(t.insert(table, {id, n}));
+  }
+  /// The sum of `n` over the rows from `first` on.
+  std::int64_t sum(const Transaction& t, std::int64_t first = 0) const {
+    const query::QueryResult found = must(query::Query::table("counters")
+                                              .where(col("id") >= first)
+                                              .group_by({}, {query::sum("n").as("sum")})
+                                              .run(t));
+    return must(found.get<std::int64_t>(0, "sum"));
+  }
+
+  TemporaryDatabase database;
+  Table table;
+};
+
+TEST_CASE("an update_where that fails has not changed the transaction's own rows", "[api]") {
+  constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+  for (const bool has_savepoint : {false, true}) {
+    CAPTURE(has_savepoint);
+    Counters counters;
+    Transaction t = must(counters.database->begin());
+    counters.insert(t, 0, 10, 1);
+    if (has_savepoint) must(t.savepoint());
+    counters.insert(t, 10, 1, kMax);
+    const auto add_one = [&](const query::Expr& where) {
+      return t.update_where(counters.table, where, {{"n", col("n") + 1}});
+    };
+    CHECK(add_one(col("id") >= 0).code() == StatusCode::kConstraintViolated);
+    CHECK(counters.sum(t) == 10 + std::int64_t{kMax});
+    CHECK(must(add_one(col("id") < 10)) == 10);
+    CHECK(add_one(col("id") >= 0).code() == StatusCode::kConstraintViolated);
+    CHECK(counters.sum(t) == 20 + std::int64_t{kMax});
+    must(t.commit());
+    must(counters.database->check());
+    counters.database.reopen();
+    CHECK(counters.sum(must(counters.database->begin())) == 20 + std::int64_t{kMax});
+  }
+}
+
+TEST_CASE("an update_where that is stopped has not changed the transaction's own rows", "[api]") {
+  constexpr std::int64_t kRows = 5000;
+  Counters counters;
+  Transaction t = must(counters.database->begin());
+  counters.insert(t, 0, kRows, 0);
+  std::stop_source source;
+  std::uint64_t told = 0;
+  const CallOptions options{.progress =
+                                [&](const Progress& progress) {
+                                  told = progress.done;
+                                  if (progress.phase == "update_where" && told != 0)
+                                    source.request_stop();
+                                },
+                            .stop = source.get_token()};
+  const Status stopped =
+      t.update_where(counters.table, col("n") >= 0, {{"n", col("n") + 1}}, options).status();
+  CHECK(stopped.code() == StatusCode::kCancelled);
+  CHECK(stopped.message() == "table counters: the caller asked the call to stop");
+  CHECK((told > 0 && told < static_cast<std::uint64_t>(kRows)));
+  CHECK(counters.sum(t) == 0);
+  CHECK(must(t.update_where(counters.table, col("n") >= 0, {{"n", col("n") + 1}})) == kRows);
+  CHECK(counters.sum(t) == kRows);
+  must(t.commit());
+  must(counters.database->check());
+}
+
+TEST_CASE("an update_where that meets a newer row has not changed the transaction's own rows",
+          "[api]") {
+  constexpr std::int64_t kOthers = 100;
+  Counters counters;
+  Transaction t = must(counters.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted));
+  counters.insert(t, kOthers, 10, 0);
+  {
+    Transaction other = must(counters.database->begin());
+    counters.insert(other, 0, kOthers, 0);
+    must(other.commit());
+  }
+  // When the first row is about to be changed, another thread commits a change of all others.
+  bool is_changed = false;
+  const CallOptions options{.progress = [&](const Progress& progress) {
+    if (progress.phase != "update_where" || std::exchange(is_changed, true)) return;
+    std::thread([&] {
+      Result<Transaction> other = counters.database->begin();
+      if (!other.ok()) return;
+      const query::Expr where = col("id") < kOthers;
+      if (other->update_where(counters.table, where, {{"n", query::constant(100)}}).ok())
+        static_cast<void>(other->commit());
+    }).join();
+  }};
+  const auto add_one = [&] {
+    return t.update_where(counters.table, col("n") < 50, {{"n", col("n") + 1}}, options);
+  };
+  CHECK(add_one().code() == StatusCode::kConflict);
+  CHECK(is_changed);
+  CHECK(counters.sum(t, kOthers) == 0);
+  CHECK(must(add_one()) == 10);
+  CHECK(counters.sum(t, kOthers) == 10);
+  CHECK(counters.sum(t) == 10 + 100 * kOthers);
+  must(t.commit());
+  must(counters.database->check());
+}
+
+TEST_CASE("an update_where changes rows to which its own cascades have come before", "[api]") {
+  TemporaryDatabase database;
+  TableSchema schema("tree");
+  schema.column("id", Type::kInt64).column("parent", Type::kInt64).column("n", Type::kInt64);
+  schema.primary_key({"id"}).key("by_parent", {"parent"}).foreign_key("up", {"parent"}, "tree");
+  schema.foreign_keys.back().on_update = ReferenceAction::kCascade;
+  const Table table = must(database->ensure_table(schema));
+  constexpr std::int64_t kRows = 100;
+  Transaction t = must(database->begin());
+  must(t.insert(table, {0, Value::null(), 0}));
+  for (std::int64_t id = 1; id < kRows; ++id) must(t.insert(table, {id, id - 1, 0}));
+  must(t.commit());
+  for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kReadCommitted}) {
+    t = must(database->begin(AccessMode::kReadWrite, isolation));
+    CHECK(must(t.update_where(table, col("id") >= 0,
+                              {{"id", col("id") + 1000}, {"n", col("n") + 1}})) == kRows);
+    const query::QueryResult after =
+        must(query::Query::table("tree")
+                 .where(col("n") == 1 && (col("id") == 1000 || col("parent") == col("id") - 1))
+                 .run(t));
+    CHECK(after.row_count() == kRows);
+    t.abort();
+  }
+  must(database->check());
 }
 
 TEST_CASE("scans and queries by an expression, with the ids of rows", "[api]") {

@@ -65,6 +65,7 @@ const std::vector<Exerciser::WeighedStep>& Exerciser::steps() {
       {60, &Exerciser::insert_or_change},
       {133, &Exerciser::update},
       {7, &Exerciser::update_where},
+      {7, &Exerciser::break_update_where},
       {20, &Exerciser::add},
       {20, &Exerciser::compare_and_set},
       {80, &Exerciser::remove},

@@ -146,6 +146,7 @@ class Exerciser {
   void scan_where(Open& open, ModelTable& table);
   void remove_where(Open& open, ModelTable& table);
   void update_where(Open& open, ModelTable& table);
+  void break_update_where(Open& open, ModelTable& table);
 
   // exerciser_queries.cc
   void query(Open& open, ModelTable& table);

@@ -110,4 +110,36 @@ void Exerciser::update_where(Open& open, ModelTable& table) {
       "update_where");
 }
 
+// Several rows, of which one gets a value that does not fit: rows that were changed before it must
+// be as they were. The column is in no key, so that own rows could be changed in place.
+void Exerciser::break_update_where(Open& open, ModelTable& table) {
+  const auto column = pick_column(table);
+  if (!column || table.schema.columns[*column].type != Type::kInt32) return;
+  const bool is_in_key = std::any_of(table.keys.begin(), table.keys.end(), [&](const auto& key) {
+    return std::find(key.columns.begin(), key.columns.end(), *column) != key.columns.end();
+  });
+  if (is_in_key || table.schema.columns[*column].auto_increment) return;
+  const std::vector<SeenRow> rows = model_.see_all(*open.model, table);
+  const auto value = [&](const SeenRow& seen) { return (*seen.row)[*column]; };
+  const auto own = std::find_if(rows.begin(), rows.end(), [&](const SeenRow& seen) {
+    return seen.record->writer == open.model && !value(seen).null;
+  });
+  if (own == rows.end()) return;
+  const auto bad = std::find_if(rows.begin(), rows.end(), [&](const SeenRow& seen) {
+    return !value(seen).null && !(value(seen) == value(*own)) && seen.id.value() > own->id.value();
+  });
+  if (bad == rows.end()) return;
+  calls_.add(Call::kUpdateWhereFails);
+  model_.note_read(*open.model, table);
+  const ColumnSchema& changed = table.schema.columns[*column];
+  const query::Expr is_bad = equals(changed, value(*bad));
+  const query::Expr fresh =
+      query::case_when({{is_bad, std::int64_t{1} << 40}}, query::col(changed.name) - 1);
+  const Result<std::uint64_t> done = open.real->update_where(
+      table.id, equals(changed, value(*own)) || is_bad, {{changed.name, fresh}});
+  expect(!done.ok(), "update_where of rows that cannot be changed succeeded");
+  look_at_conflict(open, done.code());
+  if (open.real->is_open()) compare_all(open, table);
+}
+
 }  // namespace flugs::test
