@@ -274,7 +274,7 @@ Result<std::uint64_t> Transaction::remove_found(
     engine::Table& target, std::string_view where, const CallOptions& options,
     FunctionRef<Status(std::vector<RowId>& found)> find) {
   LongCall call(options, "remove_where");
-  const engine::TransactionMark before = context_->mark();
+  engine::ManyRows statement(*context_);
   std::uint64_t removed = 0;
   std::vector<RowId> found;
   for (bool is_anew = true; is_anew;) {
@@ -293,19 +293,19 @@ Result<std::uint64_t> Transaction::remove_found(
       done = {};
     }
     if (done.ok()) continue;
-    FLUGS_DCHECK(before.writes <= context_->writes.size());
-    context_->undo_since(before);  // as finish_removal does
+    statement.undo();  // as finish_removal does
     database_->explain(done);
     if (!done.message().empty()) return done;
     return Status(done.code(), fmt::format("table {}{}", target.name(), where));
   }
   // Rows that are deleted together may refer to each other: foreign keys are checked when all of
   // them are gone.
-  if (Status s = engine::RowWriter(target, *context_).finish_removal(before); !s.ok()) {
+  if (Status s = engine::RowWriter(target, *context_).finish_removal(statement.before(), call);
+      !s.ok()) {
     database_->explain(s);
     return s;
   }
-  call.tell(removed, removed);
+  call.tell_end(removed);
   return removed;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "base/shown.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
@@ -116,7 +117,9 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
           {ColumnId(foreign->columns[i]),
            cascades ? data.rows.view(replacement).value(*data.columns[columns[i]], columns[i])
                     : Value::null()});
-    for (const std::uint32_t child : found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (Status s = may_go_on(found.size() - i); !s.ok()) return s;
+      const std::uint32_t child = found[i];
       Status s;
       if (cascades && !changes.empty()) s = check_first_change(*foreign, made, child, changes);
       if (s.ok()) s = act_on_child(foreign->child, child, changes);
@@ -131,6 +134,16 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
     }
   }
   return {};
+}
+
+// Each row counts as a step: one that is written, and one that is checked. A caller hears how many
+// rows are written.
+Status Cascade::may_go_on(std::size_t rows_left) {
+  if (call_ == nullptr || ++steps_ % LongCall::kRowsPerTell != 0) return {};
+  const std::size_t written = context_.writes.size() - mark_.writes;
+  if (call_->goes_on(written, written + rows_left)) return {};
+  is_stopped_ = true;
+  return Status(StatusCode::kCancelled);
 }
 
 // Without changes the row is removed.
@@ -166,12 +179,15 @@ Status Cascade::finish() {
   for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
     FLUGS_DCHECK(context_.table_of(context_.writes[i].table) != nullptr);
     Table& table = *context_.table_of(context_.writes[i].table);
-    s = prepare_related(table);
+    s = may_go_on(0);
+    if (s.ok()) s = prepare_related(table);
     if (s.ok() && context_.writes[i].deletes && table.references().referrers() != nullptr)
       s = act_on_children(table, i, made);
   }
   ReadSet* reads = context_.notes_reads() ? &context_.reads : nullptr;
   for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
+    s = may_go_on(0);
+    if (!s.ok()) break;
     const mvcc::Write& write = context_.writes[i];
     const Result<bool> holds =
         context_.table_of(write.table)->references().check(write, context_.visibility, reads);
@@ -185,7 +201,8 @@ Status Cascade::finish() {
   if (s.code() == StatusCode::kConflict) context_.conflicts.add();
   // The refusal depends on rows that were changed on the way to it, and undoing leaves no trace of
   // them: so note them as read.
-  for (std::size_t i = mark_.writes; i < context_.writes.size() && reads != nullptr; ++i)
+  const bool is_refused = reads != nullptr && !is_stopped_;
+  for (std::size_t i = mark_.writes; i < context_.writes.size() && is_refused; ++i)
     if (context_.writes[i].deletes)
       reads->add_row(*context_.table_of(context_.writes[i].table), context_.writes[i].row);
   context_.undo_since(mark_);

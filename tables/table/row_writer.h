@@ -60,7 +60,8 @@ class RowWriter final {
   Status remove_only(RowId row);
   Result<RowId> update_only(RowId row, std::span<const ColumnValue> changes);
   /// The end of a statement that removed rows one by one; undoes all since `mark` when it fails.
-  Status finish_removal(const TransactionMark& mark);
+  /// kCancelled: the caller asked to stop.
+  Status finish_removal(const TransactionMark& mark, LongCall& call);
 
  private:
   friend class ColumnsWriter;

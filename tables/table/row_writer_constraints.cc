@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/long_call.h"
 #include "base/names.h"
 #include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
@@ -256,9 +257,11 @@ Result<RowId> RowWriter::update_only(RowId row, std::span<const ColumnValue> cha
   });
 }
 
-Status RowWriter::finish_removal(const TransactionMark& mark) {
-  const bool is_referenced = data_.constraints.any_of(RowConstraints::kReferenced);
-  return is_referenced ? Cascade(context_, mark).finish() : Status();
+Status RowWriter::finish_removal(const TransactionMark& mark, LongCall& call) {
+  if (!data_.constraints.any_of(RowConstraints::kReferenced)) return {};
+  Cascade cascade(context_, mark, &call);
+  Status s = cascade.finish();
+  return cascade.is_stopped() ? stopped_by_caller("table " + std::string(data_.name())) : s;
 }
 
 }  // namespace flugs::engine

@@ -330,14 +330,56 @@ TEST_CASE("writes by condition tell their progress, and undo their rows when the
   check_long_call(
       [&](const CallOptions& options) {
         const query::Expr where = query::col("id") >= 10;
-        return removes
-                   ? t.remove_where(table, where, options).status()
-                   : t.update_where(table, where, {{"n", query::col("n") + 1}}, options).status();
+        Status status =
+            removes ? t.remove_where(table, where, options).status()
+                    : t.update_where(table, where, {{"n", query::col("n") + 1}}, options).status();
+        // Also if it was stopped while it searched.
+        if (status.code() == StatusCode::kCancelled)
+          CHECK(status.message() == "table t: the caller asked the call to stop");
+        return status;
       },
       [&] { must(t.rollback_to(before)); }, [&] { return sum() == expected; },
       std::max(std::thread::hardware_concurrency(), 2U));
   CHECK(sum() == (removes ? 45 : expected + kRowsFollowed - 10));
   must(t.commit());
+  must(database->check());
+}
+
+TEST_CASE("a cascade of remove_where tells its progress, and is undone when it is stopped",
+          "[api]") {
+  TemporaryDatabase database;
+  const TableId parents = make_followed(*database, "parents", 3);
+  TableSchema schema("children");
+  schema.column("id", Type::kInt64).column("parent", Type::kInt64).primary_key({"id"});
+  schema.key("by_parent", {"parent"});
+  const bool sets_null = GENERATE(false, true);
+  CAPTURE(sets_null);
+  schema.foreign_key("fk", {"parent"}, "parents");
+  schema.foreign_keys.back().on_delete =
+      sets_null ? ReferenceAction::kSetNull : ReferenceAction::kCascade;
+  const TableId children = must(database->create_table(schema));
+  Transaction t = must(database->begin());
+  for (std::int64_t i = 0; i < kRowsFollowed; ++i)
+    must(t.insert(children, {Value::int64(i), Value::int64(1)}));
+  must(t.commit());
+  t = must(database->begin());
+  const auto referring = [&] {
+    const query::QueryResult found = must(query::Query::table("children")
+                                              .where(query::col("parent") == 1)
+                                              .group_by({}, {query::count().as("n")})
+                                              .run(t, {.threads = 1}));
+    return must(found.get<std::int64_t>(0, "n"));
+  };
+  const Savepoint before = must(t.savepoint());
+  check_long_call(
+      [&](const CallOptions& options) {
+        return t.remove_where(parents, query::col("id") == 1, options).status();
+      },
+      [&] { must(t.rollback_to(before)); },
+      [&] { return referring() == kRowsFollowed && t.get({parents, 0}, {Value::int64(1)}).ok(); });
+  CHECK(referring() == 0);
+  must(t.commit());
+  CHECK(rows_of(*database, "children") == (sets_null ? kRowsFollowed : 0));
   must(database->check());
 }
 
