@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 
 #include "base/check.h"
@@ -64,6 +65,7 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
   return status;
 }
 
+// A lock that was free stays locked if the row's writer is in the way: the caller releases it.
 Status TransactionManager::lock_record(TransactionContext& context, const Table& table,
                                        std::uint32_t row, RowLocks::Clock::time_point deadline,
                                        const std::stop_token& stop) {
@@ -82,12 +84,8 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
     if (is_new) context.locks.add(name);
     mvcc::full_barrier();  // pairs with RowWriter::lock_row
     status = wait_for_writer(context, table, row, deadline, stop);
-    // With read committed the newer version is the same record.
-    const bool goes_on = status.code() == StatusCode::kNotFound && context.reads_anew();
-    if (!status.ok() && !goes_on && is_new) context.locks.release_since(context.locks.size() - 1);
   }
-  if (status.code() == StatusCode::kConflict || status.code() == StatusCode::kBusy)
-    context.conflicts.add();
+  if (status.code() == StatusCode::kConflict) context.conflicts.add();
   return status;
 }
 
@@ -116,6 +114,29 @@ Status check(LockWait wait) {
                 fmt::format("a wait of {} ms, allowed are 0 ms and more", wait.limit.count()));
 }
 
+/// What a call of Transaction::lock locks: unless the call succeeds, it leaves nothing locked that
+/// was not locked before.
+class LocksOfCall final {
+ public:
+  explicit LocksOfCall(engine::HeldLocks& all) noexcept : all_(all), before_(all.size()) {}
+  ~LocksOfCall() {
+    if (!is_kept_) release();
+  }
+  LocksOfCall(const LocksOfCall&) = delete;
+  LocksOfCall& operator=(const LocksOfCall&) = delete;
+
+  void keep() noexcept { is_kept_ = true; }
+  // If the call has ended the transaction, that has released them all.
+  void release() noexcept {
+    if (all_.size() > before_) all_.release_since(before_);
+  }
+
+ private:
+  engine::HeldLocks& all_;
+  const std::size_t before_;
+  bool is_kept_ = false;
+};
+
 constexpr std::string_view kWritten = "another transaction has written the row since the snapshot";
 
 }  // namespace
@@ -127,16 +148,24 @@ Result<Row> Transaction::lock(KeyId key, std::span<const Value> values, LockWait
   if (!target.ok()) return target.status();
   if (const Status s = check(wait); !s.ok()) return named(**target, key.index, s);
   const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
+  LocksOfCall locks(context_->locks);
+  std::optional<engine::LockName> before;
   for (;;) {
     Result<Row> row = get(key, values);
     if (!row.ok()) return row;
+    if (before && !(*before == (*target)->lock_name(row->id().value()))) locks.release();
     const Status locked = database_->transaction_manager().lock_record(
         *context_, **target, row->id().value(), deadline, stop);
-    if (locked.ok()) return row;
+    if (locked.ok()) {
+      locks.keep();
+      return row;
+    }
     if (locked.code() == StatusCode::kCancelled)
       return context_->ending.is_to_end() ? unusable()
                                           : stopped_by_caller("table " + (*target)->name());
     if (locked.code() != StatusCode::kNotFound) return named(**target, key.index, locked, wait);
+    // With read committed the newer version is most often the same record, and stays locked.
+    before = (*target)->lock_name(row->id().value());
     if (context_->reads_anew()) continue;
     context_->note_conflict(ConflictReason::kRowWritten, key.table.value(), row->id().value(),
                             mvcc::kNoStamp);
@@ -156,11 +185,15 @@ Result<Row> Transaction::lock(const Row& row, LockWait wait) {
   const auto begun = engine::RowLocks::Clock::now();
   Result<Row> seen = get(row.table(), row.id());
   if (!seen.ok() && !context_->reads_anew()) return seen;
+  LocksOfCall locks(context_->locks);
   Status locked = seen.status();
   if (seen.ok())
     locked = database_->transaction_manager().lock_record(*context_, *target, row.id().value(),
                                                           deadline_after(begun, wait.limit), {});
-  if (locked.ok()) return seen;
+  if (locked.ok()) {
+    locks.keep();
+    return seen;
+  }
   if (locked.code() == StatusCode::kCancelled) return unusable();
   if (locked.code() != StatusCode::kNotFound) return named(*target, engine::kKeysMax, locked, wait);
   if (!context_->reads_anew() || !target->schema().has_primary_key) {
@@ -172,7 +205,9 @@ Result<Row> Transaction::lock(const Row& row, LockWait wait) {
   std::array<Value, engine::kKeyColumnsMax> values;
   const std::span<Value> key(values.data(), columns.size());
   FLUGS_CHECK(target->reader().values_of(row.id().value(), columns, key));  // none is NULL
-  return lock(KeyId{row.table(), 0}, engine::OwnedValues(key).view(), wait);
+  Result<Row> newer = lock(KeyId{row.table(), 0}, engine::OwnedValues(key).view(), wait);
+  if (newer.ok()) locks.keep();
+  return newer;
 }
 
 }  // namespace flugs

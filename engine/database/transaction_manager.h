@@ -71,7 +71,8 @@ class TransactionManager final {
   static bool refuses_commit(TransactionContext& context) noexcept;
   static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
   /// Transaction::lock, for a row that the transaction sees. Fails with kNotFound if a
-  /// newer version of the row, or its deletion, has been committed.
+  /// newer version of the row, or its deletion, has been committed. When it fails, the caller
+  /// releases what has been locked.
   Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
                      RowLocks::Clock::time_point deadline, const std::stop_token& stop);
 

@@ -274,8 +274,8 @@ class Transaction {
   /// retry.
   /// Fails with: as get; kBusy (still locked or being written when `wait` is over), kConflict
   /// (changed since the snapshot; or a deadlock, reported to the transaction that would have closed
-  /// the circle), kReadOnly, kCancelled (also while it waits; `stop` asked it to: then it has
-  /// locked nothing, and the transaction goes on), kInvalidArgument (`wait` below 0).
+  /// the circle), kReadOnly, kCancelled (also while it waits; `stop` asked it to: then the
+  /// transaction goes on), kInvalidArgument (`wait` below 0). A call that fails has locked nothing.
   Result<Row> lock(KeyId key, std::span<const Value> values, LockWait wait = {},
                    const std::stop_token& stop = {});
   Result<Row> lock(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -299,6 +300,99 @@ TEST_CASE("waiting transactions get a row in the order in which they came", "[ap
   CHECK(complaint.what() == "");
   CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
   CHECK(seats.guest(7) == kWaiters);
+}
+
+// The first row that is found with the code is left for another one: while the call waits for that,
+// and when it has failed, the first row is not locked.
+TEST_CASE("a lock that moves on to another row keeps nothing of the first", "[api]") {
+  const bool by_stop = GENERATE(false, true);
+  CAPTURE(by_stop);
+  Seats seats;
+  const ColumnId code{2};
+  Transaction writer = seats.begin();
+  must(seats.lock(writer, 2));
+  must(writer.update(seats.primary, {Value::int64(1)}, {{code, Value::string("y")}}));
+  must(writer.update(seats.primary, {Value::int64(2)}, {{code, Value::string("s1")}}));
+
+  Transaction next = seats.begin(Isolation::kReadCommitted);
+  Status next_locked;
+  const TransactionId next_id = next.id();
+  std::thread second([&] { next_locked = seats.lock(next, 2, kPatient).status(); });
+  seats.wait_until_in_call(next_id);
+
+  Transaction mover = seats.begin(Isolation::kReadCommitted);
+  Status moved;
+  const TransactionId mover_id = mover.id();
+  std::stop_source source;
+  std::thread third([&] {
+    const LockWait wait = by_stop ? kPatient : LockWait{milliseconds(3000)};
+    moved = mover.lock(seats.by_code, {{Value::string("s1")}}, wait, source.get_token()).status();
+  });
+  seats.wait_until_in_call(mover_id);
+  while (seats.locked() < 2) std::this_thread::sleep_for(milliseconds(1));  // rows 2 and 1
+  must(writer.commit());
+  second.join();
+  must(next_locked);
+  // Row 1 becomes free while `mover` waits for row 2, long before that wait ends.
+  Transaction other = seats.begin();
+  Status freed = seats.lock(other, 1).status();
+  for (int looks = 0; looks < 1000 && !freed.ok(); ++looks) {
+    std::this_thread::sleep_for(milliseconds(1));
+    freed = seats.lock(other, 1).status();
+  }
+  CHECK(freed.code() == StatusCode::kOk);
+  other.abort();
+  if (by_stop) source.request_stop();
+  third.join();
+  CHECK(moved.code() == (by_stop ? StatusCode::kCancelled : StatusCode::kBusy));
+  CHECK(mover.is_open());
+  CHECK(seats.locked() == 1);
+  must(mover.commit());
+  must(next.commit());
+  CHECK(seats.locked() == 0);
+}
+
+TEST_CASE("a lock of a row that another transaction writes, and that fails, keeps nothing",
+          "[api]") {
+  Seats seats;
+  Transaction writer = seats.begin();
+  must(seats.add(writer, 1));
+  for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kReadCommitted}) {
+    Transaction t = seats.begin(isolation);
+    const Row row = must(t.get(seats.primary, {Value::int64(1)}));
+    CHECK(seats.lock(t, 1).code() == StatusCode::kBusy);
+    CHECK(t.lock(row, kAtOnce).code() == StatusCode::kBusy);
+    CHECK(seats.locked() == 0);
+    must(seats.lock(t, 2));
+    CHECK(seats.lock(t, 1).code() == StatusCode::kBusy);
+    CHECK(seats.locked() == 1);
+  }
+  // The deletion is committed while the call waits: the row is gone.
+  must(writer.remove(seats.primary, {Value::int64(3)}));
+  Transaction t = seats.begin(Isolation::kReadCommitted);
+  const TransactionId id = t.id();
+  Status gone;
+  std::thread waiter([&] { gone = seats.lock(t, 3, kPatient).status(); });
+  seats.wait_until_in_call(id);
+  must(writer.commit());
+  waiter.join();
+  CHECK(gone.code() == StatusCode::kNotFound);
+  CHECK(seats.locked() == 0);
+}
+
+TEST_CASE("only a lock that returns kConflict counts as a conflict", "[api]") {
+  Seats seats;
+  Transaction holder = seats.begin();
+  must(seats.lock(holder, 1));
+  must(seats.add(holder, 2));
+  const std::uint64_t before = seats.database->statistics().conflicts;
+  Transaction t = seats.begin();
+  CHECK(seats.lock(t, 1).code() == StatusCode::kBusy);
+  CHECK(seats.lock(t, 2, LockWait{milliseconds(5)}).code() == StatusCode::kBusy);
+  CHECK(seats.database->statistics().conflicts == before);
+  must(holder.commit());
+  CHECK(seats.lock(t, 2).code() == StatusCode::kConflict);
+  CHECK(seats.database->statistics().conflicts == before + 1);
 }
 
 }  // namespace flugs::test
