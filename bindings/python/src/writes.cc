@@ -204,13 +204,23 @@ nb::object lock_row(Transaction& transaction, const TableInfo& table, nb::handle
   const std::chrono::milliseconds limit = milliseconds_of(wait);
   // Most rows are free. Only a wait needs a second thread.
   std::optional<Result<Row>> row =
-      transaction.lock(key.id, wanted, LockWait{std::chrono::milliseconds(0)});
+      transaction.lock(key.id, wanted, LockWait{std::min(limit, std::chrono::milliseconds(0))});
   if (row->code() == StatusCode::kBusy && limit.count() > 0) {
     const auto wait_for_row = [&](const std::stop_token& stop) {
       row.emplace(transaction.lock(key.id, wanted, {limit}, stop));
       return row->status();
     };
-    static_cast<void>(run_long(wait_for_row, session.closing()));
+    // The row may come in the moment in which Ctrl-C ends the wait: a caller who gets the exception
+    // holds no lock.
+    const Savepoint before = take(transaction.savepoint());
+    try {
+      static_cast<void>(run_long(wait_for_row, session.closing()));
+    } catch (...) {
+      if (row->ok()) static_cast<void>(transaction.rollback_to(before));
+      static_cast<void>(transaction.release(before));
+      throw;
+    }
+    static_cast<void>(transaction.release(before));  // `row` tells if the transaction has ended
   }
   if (!row->ok()) raise(row->status(), {&table, key.name.c_str(), values});
   return to_dict(table, **row);

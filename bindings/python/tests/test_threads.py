@@ -330,6 +330,30 @@ def test_a_handler_that_raises_undoes_a_write_by_condition(db, what, rows):
     db.check()
 
 
+def test_a_handler_that_raises_leaves_no_lock_that_came_in_that_moment(db):
+    db.create_table("t", {"a": flugs.int64}, primary_key="a").insert_rows([(1,), (2,)])
+    holder, waiter = db.begin(), db.begin()
+    holder.lock("t", 1)
+    waiter.lock("t", 2)
+
+    def handler(*_):
+        holder.commit()  # hands the lock to the waiter
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Stop):
+            waiter.lock("t", 1, wait=60)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert db.statistics()["rows_locked"] == 1
+    db.begin().lock("t", 1, wait=0)
+    assert waiter.lock("t", 1)["a"] == 1
+    waiter.commit()
+
+
 def test_close_ends_a_wait_for_a_lock(path):
     db = flugs.open(path, max_bytes=1 << 28)
     db.create_table("t", {"a": flugs.int64}, primary_key="a").insert((1,))

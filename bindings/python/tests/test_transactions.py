@@ -1,6 +1,7 @@
 """What transactions promise, and what exceptions carry."""
 
 import pickle
+import threading
 
 import flugs
 import pytest
@@ -150,6 +151,27 @@ def test_rows_are_locked_and_added_to(db, sales):
             t.add("sales", 1, "count", 2**31 - 1)
     with pytest.raises(ValueError):
         db.begin(isolation="none")
+
+
+def test_the_wait_for_a_lock_is_the_callers(db, sales):
+    sales.insert({"id": 1, "item": "a", "count": 5})
+    holder, waiter = db.begin(), db.begin()
+    with pytest.raises(flugs.InvalidArgument, match="-1000 ms"):
+        holder.lock("sales", 1, wait=-1)
+    holder.lock("sales", 1)
+    conflicts = db.statistics()["conflicts"]
+    with pytest.raises(flugs.InvalidArgument, match="-1000 ms"):
+        waiter.lock("sales", 1, wait=-1)
+    with pytest.raises(flugs.Busy, match="the wait of 0 ms"):
+        waiter.lock("sales", 1, wait=0)
+    with pytest.raises(flugs.Busy, match="the wait of 20 ms"):
+        waiter.lock("sales", 1, wait=0.02)
+    threading.Timer(0.1, holder.commit).start()
+    assert waiter.lock("sales", 1, wait=60)["count"] == 5
+    assert db.statistics()["conflicts"] == conflicts
+    waiter.update("sales", 1, {"count": 6})
+    waiter.commit()
+    assert sales.get(1)["count"] == 6
 
 
 def test_writes_by_condition(db, sales):
