@@ -9,9 +9,9 @@
 
 namespace flugs::query {
 
-/// Gives the rows of a query to any library that reads Arrow, without copying columns other than
-/// bool. Each batch of the stream becomes an Arrow array of type
-/// struct; nothing holds more than one.
+/// Gives the rows of a query to any library that reads Arrow. Each batch of the stream becomes an
+/// Arrow array of type struct; nothing holds more than one. Columns other than bool are not copied.
+/// If the stream has given rows before, those of int32, date and decimal are copied, too.
 ///
 ///     ArrowArrayStream arrow;
 ///     to_arrow(*std::move(stream), arrow);
@@ -40,9 +40,11 @@ int arrow_error(StatusCode code) noexcept;
 
 /// Says before the first batch that batches of the stream only go to Arrow, as `to_arrow` of the
 /// stream does by itself. Then the threads of the query make columns of int32, date and decimal as
-/// Arrow has them; StreamBatch::column fails for these.
+/// Arrow has them; StreamBatch::column fails for these. When the stream has given rows, the call
+/// does nothing.
 void prefer_arrow(ResultStream& stream) noexcept;
-/// The same as `to_arrow` of a stream for one batch: an array of type struct. `schema_to_arrow`
+/// The same as `to_arrow` of a stream for one batch: an array of type struct. Columns of bool are
+/// copied, and without `prefer_arrow` those of int32, date and decimal, too. `schema_to_arrow`
 /// gives its schema.
 void to_arrow(const StreamBatch& batch, ArrowArray& arrow);
 void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow);
