@@ -87,8 +87,8 @@ Meaning Cursor::read_key(const Plan& plan, sqlite3_value** arguments) {
       list_place_ = i;
       continue;
     }
-    const Comparison c =
-        compare(table_.shape.columns[term.column], term.op, arguments[term.argument]);
+    const Comparison c = compare(table_.shape.columns[term.column], term.op,
+                                 arguments[term.argument], term.is_literal);
     if (c.meaning != Meaning::kExact) return c.meaning;
     key_[i] = c.value;
   }
@@ -145,7 +145,7 @@ Meaning Cursor::read_bound(const Plan& plan, std::uint16_t term, sqlite3_value**
                            Comparison& bound) const {
   if (term == Plan::kNone) return Meaning::kNotNull;
   const Term& of = plan.terms[term];
-  bound = compare(table_.shape.columns[of.column], of.op, arguments[of.argument]);
+  bound = compare(table_.shape.columns[of.column], of.op, arguments[of.argument], of.is_literal);
   return bound.meaning;
 }
 

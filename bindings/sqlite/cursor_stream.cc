@@ -84,7 +84,7 @@ bool Cursor::add_condition(query::Expr& where, const Term& term, sqlite3_value**
       if (!in_list(more, term, arguments[term.argument])) return false;
       break;
     case Term::Kind::kCompare: {
-      const Comparison c = compare(column, term.op, arguments[term.argument]);
+      const Comparison c = compare(column, term.op, arguments[term.argument], term.is_literal);
       if (c.meaning == Meaning::kNothing) return false;
       if (c.meaning == Meaning::kNotNull) more = query::col(column.name).is_not_null();
       if (c.meaning == Meaning::kExact) more = condition(query::col(column.name), c.op, c.value);

@@ -100,6 +100,9 @@ Found find_usable(const TableShape& shape, sqlite3_index_info* info) {
       found.all_usable = false;
       continue;
     }
+    sqlite3_value* literal = nullptr;
+    usable.term.is_literal =
+        type == Type::kString && sqlite3_vtab_rhs_value(info, i, &literal) == SQLITE_OK;
     usable.term.column = is_column ? static_cast<std::uint16_t>(c.iColumn) : kRowIdColumn;
     usable.is_in = usable.term.kind == Term::Kind::kCompare && usable.term.op == Compare::kEq &&
                    is_column && sqlite3_vtab_in(info, i, -1) != 0;

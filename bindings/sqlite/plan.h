@@ -19,6 +19,7 @@ struct Term {
   Compare op = Compare::kEq;
   std::uint16_t column = 0;  ///< a number of TableShape::columns, or kRowIdColumn
   std::uint16_t argument = 0;
+  bool is_literal = false;  ///< what the column is compared with
   bool operator==(const Term&) const = default;
 };
 

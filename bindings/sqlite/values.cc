@@ -268,6 +268,14 @@ Comparison with_real(Type type, Compare op, double number) {
   }
 }
 
+bool looks_like_number(sqlite3_value* text) {
+  // A copy gets the affinity: the value itself may be in use elsewhere.
+  sqlite3_value* copy = sqlite3_value_dup(text);
+  const bool is_number = copy == nullptr || sqlite3_value_numeric_type(copy) != SQLITE_TEXT;
+  sqlite3_value_free(copy);
+  return is_number;
+}
+
 Comparison of_integers(Type type, Compare op, sqlite3_value* value) {
   switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
@@ -342,9 +350,24 @@ Comparison of_timestamps(Compare op, std::string_view text) {
   }
 }
 
+/// A text may come from a column of a numeric affinity. Then SQLite compares texts that look like
+/// numbers as numbers, and a number is less than each text.
+Comparison of_texts(Compare op, sqlite3_value* value, bool is_literal) {
+  /// Greater than all texts that look like numbers, which begin with a space, a sign or a digit.
+  static constexpr std::string_view kNumbersEnd = ":";
+  if (sqlite3_value_type(value) != SQLITE_TEXT) return {};
+  const std::string_view text = text_of(value);
+  if (is_literal || sqlite3_value_frombind(value) != 0 || text >= kNumbersEnd)
+    return exact(op, Value::string(text));
+  if (looks_like_number(value)) return {};
+  if (op == Compare::kLt || op == Compare::kLe)
+    return exact(Compare::kLt, Value::string(kNumbersEnd));
+  return exact(op, Value::string(text));
+}
+
 }  // namespace
 
-Comparison compare(const Column& column, Compare op, sqlite3_value* value) {
+Comparison compare(const Column& column, Compare op, sqlite3_value* value, bool is_literal) {
   const int type = sqlite3_value_type(value);
   if (type == SQLITE_NULL)
     return op == Compare::kIs ? exact(Compare::kIs, Value::null()) : nothing();
@@ -367,7 +390,7 @@ Comparison compare(const Column& column, Compare op, sqlite3_value* value) {
     case Type::kTimestamp:
       return type == SQLITE_TEXT ? of_timestamps(op, text_of(value)) : Comparison();
     case Type::kString:
-      return type == SQLITE_TEXT ? exact(op, Value::string(text_of(value))) : Comparison();
+      return of_texts(op, value, is_literal);
     case Type::kBytes:
       return type == SQLITE_BLOB ? exact(op, Value::bytes(bytes_of(value))) : Comparison();
   }

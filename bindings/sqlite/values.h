@@ -41,8 +41,9 @@ struct Comparison {
   Compare op = Compare::kEq;
   Value value;
 };
-/// What `column op value` means. Text is a view of `value`, which stays as it is.
-Comparison compare(const Column& column, Compare op, sqlite3_value* value);
+/// What `column op value` means. Text is a view of `value`, which stays as it is. With a text that
+/// is no literal, a range may mean more texts than SQLite takes: SQLite must look again.
+Comparison compare(const Column& column, Compare op, sqlite3_value* value, bool is_literal = false);
 
 /// Whether a comparison with the column is never unclear, whatever the value.
 inline bool is_always_clear(Type type) noexcept {

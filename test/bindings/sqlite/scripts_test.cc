@@ -41,7 +41,7 @@ TEST_CASE("look-ups, ranges and orders by keys are those of SQLite") { run_on_bo
 TEST_CASE("writes, conflict clauses and savepoints are those of SQLite") {
   run_on_both("writes", 75);
 }
-TEST_CASE("joins, groups and windows are those of SQLite") { run_on_both("queries", 45); }
+TEST_CASE("joins, groups and windows are those of SQLite") { run_on_both("queries", 58); }
 TEST_CASE("values of each type are those of a STRICT table") { run_on_both("types", 50); }
 
 TEST_CASE("the runner of scripts finds what differs") {
