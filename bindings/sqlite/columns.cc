@@ -64,6 +64,10 @@ TableShape TableShape::of(TableId id, const TableSchema& schema) {
           k.hashed_columns != 0 ? k.hashed_columns : static_cast<std::uint16_t>(key.columns.size());
     shape.keys.push_back(std::move(key));
   }
+  for (const ForeignKeySchema& foreign : schema.foreign_keys) {
+    shape.moves_on_delete |= foreign.on_delete == ReferenceAction::kSetNull;
+    shape.moves_on_update |= foreign.on_update != ReferenceAction::kRestrict;
+  }
   return shape;
 }
 

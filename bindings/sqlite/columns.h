@@ -43,6 +43,9 @@ struct TableShape {
   bool has_primary_key = false;
   std::size_t width = 0;       ///< columns of the pool's table, dropped ones included
   bool gives_numbers = false;  ///< has an auto-increment column
+  // A foreign key may give a row of the table another value, and so another version.
+  bool moves_on_delete = false;  ///< when rows of another table, or of this one, are deleted
+  bool moves_on_update = false;  ///< when they are updated
 
   static TableShape of(TableId id, const TableSchema& schema);
   /// The CREATE TABLE that SQLite is told.

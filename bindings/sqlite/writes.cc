@@ -46,18 +46,29 @@ class Write {
       changed = replacing<Result<RowId>>(
           [&] { return transaction_.update(shape_.id, row, changes_); }, row);
     }
-    return std::move(changed).status();
+    return missing_is(shape_.moves_on_update || shape_.moves_on_delete, changed.status());
   }
 
   Status remove(sqlite3_value** arguments) {
     const RowId row(static_cast<std::uint32_t>(sqlite3_value_int64(arguments[0])));
-    return transaction_.remove(shape_.id, row);
+    return missing_is(shape_.moves_on_delete, transaction_.remove(shape_.id, row));
   }
 
   /// Whether a value was of a wrong type.
   bool has_misfit() const noexcept { return has_misfit_; }
 
  private:
+  /// SQLite lists the rows of a statement before it writes the first one. A row that is missing
+  /// when its turn comes was deleted by the statement itself: by a cascade, or to make room for
+  /// another row. Then there is nothing to do, unless a cascade may have moved the row.
+  static Status missing_is(bool may_have_moved, const Status& status) {
+    if (status.code() != StatusCode::kNotFound || !status.message().empty()) return status;
+    if (!may_have_moved) return {};
+    return Status(StatusCode::kNotFound,
+                  "a foreign key has changed or deleted a row before the statement came to it: "
+                  "use one statement for each row");
+  }
+
   Status take_value(const Column& column, sqlite3_value* from, Value& to) {
     Status status = take(shape_.name, column, from, to);
     has_misfit_ = !status.ok();

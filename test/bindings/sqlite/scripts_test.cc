@@ -39,7 +39,7 @@ void run_on_both(const std::string& name, std::size_t statements_min) {
 
 TEST_CASE("look-ups, ranges and orders by keys are those of SQLite") { run_on_both("keys", 75); }
 TEST_CASE("writes, conflict clauses and savepoints are those of SQLite") {
-  run_on_both("writes", 75);
+  run_on_both("writes", 88);
 }
 TEST_CASE("joins, groups and windows are those of SQLite") { run_on_both("queries", 58); }
 TEST_CASE("values of each type are those of a STRICT table") { run_on_both("types", 50); }
