@@ -71,15 +71,16 @@ Status open(Session& session, int count, sqlite3_value** arguments) {
     words.options.in_memory = true;
     words.options.path.clear();
   }
-  if (session.is_in_transaction())
-    return Status(StatusCode::kBusy, "a transaction uses flugs' tables: COMMIT first");
-  std::shared_ptr<Pool> pool;
-  FLUGS_ASSIGN(pool, open_pool(words.options));
-  if (session.has_pool() && session.path() != pool->path)
-    return Status(StatusCode::kBusy, "this connection has the pool " + session.path() +
-                                         " open: SELECT flugs_close() first");
   const bool is_new = !session.has_pool();
-  if (is_new) session.use(std::move(pool), words.isolation);
+  if (!is_new) FLUGS_TRY(session.prepare_to_change_schema());
+  if (is_new || !words.options.in_memory || !session.path().empty()) {
+    std::shared_ptr<Pool> pool;
+    FLUGS_ASSIGN(pool, open_pool(words.options));
+    if (!is_new && *session.database() != &pool->database)
+      return Status(StatusCode::kBusy, "this connection has the pool " + session.path() +
+                                           " open: SELECT flugs_close() first");
+    if (is_new) session.use(std::move(pool), words.isolation);
+  }
   Status status = attach_all(session);
   if (!status.ok() && is_new) {
     static_cast<void>(detach_all(session));

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "flugs/database.h"
 #include "flugs/open_options.h"
@@ -12,11 +16,14 @@ namespace flugs::sqlite {
 /// A pool that connections of this process have open. The last of them closes it.
 struct Pool {
   std::string path;
+  std::optional<std::pair<dev_t, ino_t>> file;
+  bool is_read_only = false;
   Database database;
 };
 
 /// The pool at the path of `options`, opened now or by another connection; the other options count
-/// only when it is opened now. Fails with: as Database::open.
+/// only when it is opened now. Waits for a connection that is just closing it. Fails with: as
+/// Database::open.
 ///
 /// Thread-safety: any thread.
 Result<std::shared_ptr<Pool>> open_pool(const OpenOptions& options);

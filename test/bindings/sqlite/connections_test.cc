@@ -1,5 +1,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -249,6 +250,86 @@ TEST_CASE("a connection may be closed in the middle of a transaction") {
   }
   CHECK(other.value("SELECT count(*) FROM account") == "0");
   CHECK(other.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
+TEST_CASE("connections may open a pool while others close it") {
+  const TemporaryPath path;
+  {
+    Connection owner(path.string());
+    REQUIRE(owner.run(kAccounts) == SQLITE_OK);
+  }
+  std::atomic<int> wrong{0};
+  const auto work = [&](int number) {
+    for (int i = 0; i < 30; ++i) {
+      Connection own;
+      if (own.run("SELECT flugs_open('" + path.string() + "')") != SQLITE_OK ||
+          own.run("INSERT INTO account VALUES(" + std::to_string(i * 2 + number) + ", 'x', 1)") !=
+              SQLITE_OK)
+        ++wrong;
+    }
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  CHECK(wrong == 0);
+  CHECK(Connection(path.string()).value("SELECT count(*) FROM account") == "60");
+}
+
+TEST_CASE("a pool at the path of one that was removed is another pool") {
+  const TemporaryPath path;
+  Connection first(path.string());
+  REQUIRE(first.run(kAccounts) == SQLITE_OK);
+  REQUIRE(std::filesystem::remove(path.string()));
+  Connection second(path.string());
+  CHECK(second.run("SELECT * FROM account") == SQLITE_ERROR);
+  REQUIRE(second.run(kAccounts) == SQLITE_OK);
+  REQUIRE(second.run("INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+  CHECK(first.value("SELECT count(*) FROM account") == "0");
+  // The first connection has the old pool still.
+  CHECK((first.run("SELECT flugs_open('" + path.string() + "')") & 0xFF) == SQLITE_BUSY);
+  REQUIRE(first.run("SELECT flugs_close()") == SQLITE_OK);
+  REQUIRE(first.run("SELECT flugs_open('" + path.string() + "')") == SQLITE_OK);
+  CHECK(first.value("SELECT count(*) FROM account") == "1");
+}
+
+TEST_CASE("flugs_open beside a statement that reads, or in BEGIN, leaves all as it is") {
+  const TemporaryPath path;
+  const std::string open = "SELECT flugs_open('" + path.string() + "')";
+  Connection own(path.string());
+  for (const char* table : {"aa", "bb"})
+    REQUIRE(own.run("CREATE VIRTUAL TABLE temp." + std::string(table) +
+                    " USING flugs(k INTEGER PRIMARY KEY)") == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO bb VALUES(1), (2)") == SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  REQUIRE(sqlite3_prepare_v2(own.db(), "SELECT k FROM bb", -1, &statement, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+  CHECK((own.run(open) & 0xFF) == SQLITE_BUSY);
+  CHECK(own.value("SELECT count(*) FROM aa") == "0");
+  CHECK(sqlite3_step(statement) == SQLITE_ROW);
+  CHECK(sqlite3_finalize(statement) == SQLITE_OK);
+  REQUIRE(own.run("BEGIN") == SQLITE_OK);
+  CHECK((own.run(open) & 0xFF) == SQLITE_BUSY);
+  CHECK(own.value("SELECT count(*) FROM bb") == "2");
+  REQUIRE(own.run("COMMIT") == SQLITE_OK);
+  CHECK(own.run(open) == SQLITE_OK);
+}
+
+TEST_CASE("a pool that is open for reading only can be read inside of BEGIN") {
+  const TemporaryPath path;
+  {
+    Connection maker(path.string());
+    REQUIRE(maker.run(kAccounts) == SQLITE_OK);
+    REQUIRE(maker.run("INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+  }
+  Connection own;
+  REQUIRE(own.run("SELECT flugs_open('" + path.string() + "', 'read_only')") == SQLITE_OK);
+  REQUIRE(own.run("BEGIN") == SQLITE_OK);
+  CHECK(own.value("SELECT owner FROM account") == "Ada");
+  REQUIRE(own.run("SAVEPOINT here") == SQLITE_OK);
+  CHECK(own.run("UPDATE account SET owner = 'Bob'") == SQLITE_READONLY);
+  REQUIRE(own.run("ROLLBACK TO here; COMMIT") == SQLITE_OK);
+  CHECK(own.run("DELETE FROM account") == SQLITE_READONLY);
+  CHECK(own.value("SELECT owner FROM account") == "Ada");
 }
 
 TEST_CASE("the last connection closes the pool, and what is in it stays") {
