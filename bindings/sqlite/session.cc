@@ -35,7 +35,8 @@ Result<Transaction*> Session::main_transaction() {
   if (main_.is_open()) return &main_;
   Result<Database*> database = this->database();
   if (!database.ok()) return std::move(database).status();
-  Result<Transaction> begun = (*database)->begin(AccessMode::kReadWrite, isolation_);
+  Result<Transaction> begun = (*database)->begin(
+      pool_->is_read_only ? AccessMode::kReadOnly : AccessMode::kReadWrite, isolation_);
   if (!begun.ok()) return std::move(begun).status();
   main_ = *std::move(begun);
   // A savepoint that begins a transaction has the number -1 of SQLite, which tells nobody of it.
