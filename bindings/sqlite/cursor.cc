@@ -280,9 +280,9 @@ void Cursor::copy_row(Own& own) const {
 
 void Cursor::outlive(bool keeps_rows) noexcept {
   if (source_ == Source::kEnd || source_ == Source::kOwn) return;
-  bool is_copied = keeps_rows;
+  bool is_copied = keeps_rows && source_ != Source::kGone;
   std::unique_ptr<Own> own;
-  if (keeps_rows && source_ != Source::kGone) {
+  if (is_copied) {
     try {
       own = std::make_unique<Own>();
       while (source_ != Source::kEnd) {
