@@ -4,6 +4,8 @@
 tools/test_sql.py FLUGS
 """
 
+import json
+import math
 import os
 import pty
 import select
@@ -62,7 +64,47 @@ class Shell(WithPool):
                          "id = 1\nitem = pen\nmark = x'00ff'\n\n"
                          'id = 2\nitem = a "book", ü\nmark = NULL\n')
         for mode in printed:
-            self.assertEqual(self.sql("--mode", mode, self.pool, "SELECT 1 WHERE 0").stdout, "")
+            self.assertEqual(self.sql("--mode", mode, self.pool, "SELECT 1 WHERE 0").stdout,
+                             "[]\n" if mode == "json" else "")
+            self.assertEqual(self.sql("--mode", mode, self.pool, "DELETE FROM sale").stdout, "")
+
+    def test_json_is_read_by_others(self):
+        done = self.sql("--mode", "json", self.pool, "SELECT 1e999 AS a, -1e999 AS b, 1.5 AS c")
+        self.assertEqual(json.loads(done.stdout), [{"a": math.inf, "b": -math.inf, "c": 1.5}])
+        self.assertNotIn("Inf", done.stdout)
+
+    def test_a_long_statement_is_read_once(self):
+        # 300,000 lines, each of which could end a statement: 60 seconds are not enough to look
+        # at the whole text again at each line.
+        text = "SELECT /*\n" + "a comment;\n" * 300_000 + "*/ 7;\n"
+        self.assertEqual(self.sql(self.pool, text=text).stdout, "7\n")
+
+    def test_a_statement_ends_where_sqlite_ends_it(self):
+        for text, rows in (("SELECT 'a;\nb' --;\n;\nSELECT 2;\n", "a;\nb\n2\n"),
+                           ("SELECT 1 AS \"x;\n\", 2 AS [;\n], 3 AS `;\n`;", "1|2|3\n"),
+                           ("SELECT 1; SELECT\n2 /* ; */;\n/* ;\n */\n", "1\n2\n"),
+                           ("CREATE TABLE a(x);\nCREATE TRIGGER b AFTER INSERT ON a BEGIN\n"
+                            "SELECT 1;\nSELECT 2;\nEND;\nSELECT 3;\n", "3\n"),
+                           (";\n;;\nSELECT 4;", "4\n")):
+            self.assertEqual(self.sql(self.pool, text=text).stdout, rows, text)
+
+    def test_a_comment_may_stand_before_a_command(self):
+        done = self.sql(self.pool, text="-- tables\n/* of\n the pool */\n .tables\nSELECT 1;\n")
+        self.assertEqual(done.stdout, "flugs_statistics\nsale\n1\n")
+
+    def test_a_nul_is_refused(self):
+        done = self.sql(self.pool, text="SELECT 1;\nSELECT 2\0;\nSELECT 3;\n", status=1)
+        self.assertEqual(done.stdout, "1\n")
+        self.assertIn("NUL", done.stderr)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        for statements in (["SELECT 1"], [".tables"], ["SELECT 1", "DELETE FROM sale"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([FLUGS, "sql", self.pool, *statements], stdout=full,
+                                      stderr=subprocess.PIPE, check=False, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"cannot be written", done.stderr)
+        self.assertEqual(self.sql(self.pool, "SELECT count(*) FROM sale").stdout, "2\n")
 
     def test_a_script_ends_at_its_first_failure(self):
         done = self.sql(self.pool, text="SELECT 1;\n\nSELECT\nabsent;\nSELECT 2;\n", status=1)
@@ -76,6 +118,7 @@ class Shell(WithPool):
         self.assertEqual(self.sql(self.pool, ".tables").stdout, "flugs_statistics\nsale\n")
         schema = self.sql(self.pool, ".schema sale").stdout
         self.assertEqual(schema, self.sql(self.pool, ".schema").stdout)
+        self.assertEqual(schema, self.sql(self.pool, ".schema SALE").stdout)
         self.assertIn('"price" DECIMAL(18,2)', schema)
         self.sql("--create", self.pool + "2", text=schema)
         self.assertEqual(self.sql(self.pool + "2", ".schema").stdout, schema)
@@ -155,7 +198,7 @@ class Terminal(WithPool):
         process.send_signal(signal.SIGINT)
         self.assertIn("interrupted", self.read_until(ours, "interrupted"))
         self.type(ours, "SELECT 6 * 7;\n")
-        self.read_until(ours, "42\r\n")
+        self.read_until(ours, "42\r\nflugs> ")
         process.send_signal(signal.SIGINT)  # at the prompt
         self.read_until(ours, "flugs> ")
         self.type(ours, "\x04")

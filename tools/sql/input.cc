@@ -10,6 +10,7 @@
 
 #include "tools/sql/interrupts.h"
 #include "tools/sql/shell.h"
+#include "tools/sql/statement_text.h"
 
 #ifdef FLUGS_LIBEDIT
 #include <editline/readline.h>
@@ -21,23 +22,23 @@ namespace {
 
 /// Statements of a script, up to the first failure.
 bool run_script(SqlShell& shell) {
-  std::string text;
+  StatementText text;
   std::string line;
   std::size_t number = 0;
   std::size_t first = 1;
   while (!shell.is_over() && std::getline(std::cin, line)) {
     ++number;
-    if (text.empty()) first = number;
-    text += line + "\n";
-    if (!SqlShell::is_complete(text)) continue;
-    if (!shell.run(text)) {
+    if (text.is_empty()) first = number;
+    text.add(line);
+    if (!text.is_complete()) continue;
+    if (!shell.run(text.text())) {
       fmt::print(stderr, "flugs: that was line {}\n", first);
       return false;
     }
     text.clear();
   }
   // What has no semicolon at the end of the input.
-  if (shell.is_over() || shell.run(text)) return true;
+  if (shell.is_over() || shell.run(text.text())) return true;
   fmt::print(stderr, "flugs: that was line {}\n", first);
   return false;
 }
@@ -125,20 +126,20 @@ void run_terminal(SqlShell& shell, const std::string& pool) {
   fmt::print("{}: .help lists the commands, .quit leaves\n", pool);
   const Interrupts interrupts(nullptr);
   Terminal terminal(shell);
-  std::string text;
+  StatementText text;
   while (!shell.is_over()) {
     std::fflush(stdout);
-    const std::optional<std::string> line = terminal.read(text.empty() ? "flugs> " : "  ...> ");
+    const std::optional<std::string> line = terminal.read(text.is_empty() ? "flugs> " : "  ...> ");
     if (Interrupts::take()) {  // at the prompt: what is typed so far is gone
       text.clear();
       fmt::print("\n");
       continue;
     }
     if (!line) break;
-    text += *line + "\n";
-    if (!SqlShell::is_complete(text)) continue;
-    terminal.remember(text);
-    static_cast<void>(shell.run(text));  // has said what failed
+    text.add(*line);
+    if (!text.is_complete()) continue;
+    terminal.remember(text.text());
+    static_cast<void>(shell.run(text.text()));  // has said what failed
     static_cast<void>(Interrupts::take());
     text.clear();
   }

@@ -51,6 +51,11 @@ std::string json_of(std::string_view text) {
   return quoted + "\"";
 }
 
+/// JSON has no infinity: a number that is too large for a double is read as one.
+std::string json_number_of(const std::string& text) {
+  return text == "Inf" ? "9.0e+999" : text == "-Inf" ? "-9.0e+999" : text;
+}
+
 /// Places that a text takes on a terminal: characters of UTF-8.
 std::size_t places_of(const std::string& text) {
   return static_cast<std::size_t>(
@@ -115,9 +120,10 @@ void ResultPrinter::print_row(const std::vector<Cell>& row) {
         break;
       default:
         line += (i == 0 ? "" : ",") + json_of(names_[i]) + ":";
-        line += cell.type == SQLITE_NULL                                   ? "null"
-                : cell.type == SQLITE_INTEGER || cell.type == SQLITE_FLOAT ? cell.text
-                                                                           : json_of(cell.text);
+        line += cell.type == SQLITE_NULL      ? "null"
+                : cell.type == SQLITE_INTEGER ? cell.text
+                : cell.type == SQLITE_FLOAT   ? json_number_of(cell.text)
+                                              : json_of(cell.text);
     }
   }
   line += mode_ == SqlMode::kJson ? "}" : "\n";
@@ -156,9 +162,9 @@ void ResultPrinter::print_box() const {
   std::fwrite(text.data(), 1, text.size(), out_);
 }
 
-void ResultPrinter::finish() {
+void ResultPrinter::finish(bool has_columns) {
   if (mode_ == SqlMode::kBox && rows_ != 0) print_box();
-  if (mode_ == SqlMode::kJson && rows_ != 0) std::fputs("]\n", out_);
+  if (mode_ == SqlMode::kJson && has_columns) std::fputs(rows_ != 0 ? "]\n" : "[]\n", out_);
 }
 
 }  // namespace flugs::tools

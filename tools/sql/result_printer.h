@@ -30,8 +30,8 @@ class ResultPrinter {
   ResultPrinter(SqlMode mode, std::FILE* out) : mode_(mode), out_(out) {}
   /// The row to which `statement` has stepped.
   void add(sqlite3_stmt* statement);
-  /// Behind the last row.
-  void finish();
+  /// Behind the last row. `has_columns`: the statement is one that gives rows.
+  void finish(bool has_columns);
   std::size_t rows() const noexcept { return rows_; }
 
  private:

@@ -109,9 +109,10 @@ constexpr const char* kTables =
     "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') ORDER BY 1";
 constexpr const char* kPoolTables =
     "SELECT name FROM temp.sqlite_master WHERE type = 'table' AND "
-    "sql LIKE 'CREATE VIRTUAL TABLE % USING flugs' AND (?1 = '' OR name = ?1) UNION "
+    "sql LIKE 'CREATE VIRTUAL TABLE % USING flugs' AND (?1 = '' OR name = ?1 COLLATE NOCASE) UNION "
     "SELECT name FROM temp.sqlite_master WHERE type = 'table' AND "
-    "sql LIKE 'CREATE VIRTUAL TABLE % USING flugs(%' AND (?1 = '' OR name = ?1) ORDER BY 1";
+    "sql LIKE 'CREATE VIRTUAL TABLE % USING flugs(%' AND (?1 = '' OR name = ?1 COLLATE NOCASE) "
+    "ORDER BY 1";
 
 }  // namespace
 
@@ -145,13 +146,15 @@ Status SqlShell::open(const std::string& pool, const std::vector<std::string>& o
   return status;
 }
 
-bool SqlShell::is_complete(const std::string& text) {
-  const std::string line = without_spaces(text);
-  return line.empty() || line.front() == '.' || sqlite3_complete(line.c_str()) != 0;
+bool SqlShell::run(const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    return fail("a NUL character is no part of SQL: char(0) gives one");
+  if (!run_line(without_spaces(text))) return false;
+  if (std::fflush(out_) == 0 && std::ferror(out_) == 0) return true;
+  return fail("the output cannot be written");
 }
 
-bool SqlShell::run(const std::string& text) {
-  const std::string line = without_spaces(text);
+bool SqlShell::run_line(const std::string& line) {
   if (line.empty()) return true;
   if (line.front() == '.') return run_command(line);
   return run_statements(line);
@@ -175,7 +178,7 @@ bool SqlShell::step(sqlite3_stmt* statement) {
   ResultPrinter printer(mode_, out_);
   int code = sqlite3_step(statement);
   for (; code == SQLITE_ROW; code = sqlite3_step(statement)) printer.add(statement);
-  printer.finish();
+  printer.finish(sqlite3_column_count(statement) != 0);
   const std::string message = code == SQLITE_DONE ? "" : sqlite3_errmsg(db_);
   sqlite3_finalize(statement);
   if (code != SQLITE_DONE) return fail(message);

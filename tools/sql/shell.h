@@ -30,10 +30,8 @@ class SqlShell {
   /// Words that may stand where `begun` does: those of SQL, names of tables and columns.
   std::vector<std::string> completions(const std::string& begun);
 
-  /// Whether `text` ends with a whole statement, or is a command: then it can be run.
-  static bool is_complete(const std::string& text);
-
  private:
+  bool run_line(const std::string& line);
   bool run_command(const std::string& line);
   bool run_statements(const std::string& text);
   bool step(sqlite3_stmt* statement);
