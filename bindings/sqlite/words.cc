@@ -1,5 +1,6 @@
 #include "bindings/sqlite/words.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 
@@ -63,6 +64,17 @@ std::optional<std::string> from_hex(std::string_view digits) {
   return bytes;
 }
 
+/// Where a comment that begins at `at` ends; `at` if none begins there.
+std::size_t end_of_comment(std::string_view text, std::size_t at) noexcept {
+  const std::string_view begin = text.substr(at, 2);
+  std::size_t end = at;
+  if (begin == "--")
+    end = text.find('\n', at);
+  else if (begin == "/*" && (end = text.find("*/", at + 2)) != std::string_view::npos)
+    end += 2;
+  return std::min(end, text.size());
+}
+
 Result<Word> next_word(std::string_view text, std::size_t& at) {
   const char c = text[at];
   const std::size_t first = at;
@@ -101,6 +113,10 @@ Result<Words> Words::of(std::string_view text) {
   while (at < text.size()) {
     if (std::isspace(static_cast<unsigned char>(text[at])) != 0) {
       ++at;
+      continue;
+    }
+    if (const std::size_t end = end_of_comment(text, at); end != at) {
+      at = end;
       continue;
     }
     FLUGS_ASSIGN(Word word, next_word(text, at));

@@ -45,6 +45,18 @@ TEST_CASE("what is wrong in a definition is said") {
   CHECK(own.rows("SELECT name FROM temp.sqlite_master WHERE name = 'wrong'").empty());
 }
 
+TEST_CASE("comments may stand in a definition") {
+  Connection own(":memory:");
+  REQUIRE(own.run("CREATE VIRTUAL TABLE temp.t USING flugs(a INTEGER /* it's, or\nso */ NOT NULL, "
+                  "b TEXT DEFAULT '--' -- so\n NOT NULL, /* and */ INDEX by_b(b /**/) -- end\n)") ==
+          SQLITE_OK);
+  const std::string schema = own.value("SELECT flugs_schema('t')");
+  CHECK(schema.find("\"a\" INTEGER NOT NULL") != std::string::npos);
+  CHECK(schema.find("\"b\" TEXT NOT NULL DEFAULT '--'") != std::string::npos);
+  CHECK(own.run("SELECT flugs_add_column('t', 'c INTEGER -- more')") == SQLITE_OK);
+  CHECK(own.run("SELECT flugs_add_column('t', 'd INTEGER DEFAULT - 5')") == SQLITE_OK);
+}
+
 TEST_CASE("definitions of random words are made or refused") {
   Connection own(":memory:");
   static constexpr const char* kPieces[] = {
