@@ -199,8 +199,10 @@ class Terminal(WithPool):
         self.assertIn("interrupted", self.read_until(ours, "interrupted"))
         self.type(ours, "SELECT 6 * 7;\n")
         self.read_until(ours, "42\r\nflugs> ")
+        time.sleep(0.3)  # behind its prompt the shell begins to wait for a key
         process.send_signal(signal.SIGINT)  # at the prompt
         self.read_until(ours, "flugs> ")
+        time.sleep(0.3)
         self.type(ours, "\x04")
         self.assertEqual(process.wait(timeout=30), 0)
         os.close(ours)
