@@ -153,9 +153,20 @@ Status Session::savepoint(int number) {
   return {};
 }
 
+std::vector<Session::Mark>::iterator Session::mark_of(int number) noexcept {
+  return std::find_if(marks_.begin(), marks_.end(),
+                      [&](const Mark& m) { return m.number >= number; });
+}
+
 Status Session::release(int number) {
-  const auto first =
-      std::find_if(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.number >= number; });
+  auto first = mark_of(number);
+  if (first == marks_.end()) return {};
+  // The mark also stands for savepoints before `number` that SQLite has told nobody of.
+  const int before = first == marks_.begin() ? -1 : (first - 1)->number;
+  if (before < number - 1) {
+    first->number = number - 1;
+    ++first;
+  }
   if (first == marks_.end()) return {};
   Status status = main_.release(first->savepoint);
   marks_.erase(first, marks_.end());
@@ -163,10 +174,11 @@ Status Session::release(int number) {
 }
 
 Status Session::rollback_to(int number) {
-  const auto first =
-      std::find_if(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.number >= number; });
-  // Every table of the transaction is told: the first call has done it.
-  if (first == marks_.end()) return {};
+  if (!main_.is_open()) return {};
+  // Every table of the transaction is told: each call after the first one finds nothing to undo.
+  const auto first = mark_of(number);
+  if (first == marks_.end())
+    return Status(StatusCode::kCancelled, "flugs' tables cannot go back to this savepoint");
   for (Cursor* cursor : main_cursors_) cursor->outlive(true);
   if (Status s = main_.rollback_to(first->savepoint); !s.ok()) return s;
   first->number = number;

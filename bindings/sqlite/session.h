@@ -70,6 +70,8 @@ class Session {
   bool is_attaching = false;
 
  private:
+  /// A savepoint of the transaction. It stands for those of SQLite with a number from that of the
+  /// mark before it, plus 1, to `number`: SQLite tells a table that begins only the innermost one.
   struct Mark {
     int number;
     Savepoint savepoint;
@@ -78,6 +80,8 @@ class Session {
   Status enlist();
   Result<Transaction*> main_transaction();
   void end_main(bool keeps_rows) noexcept;
+  /// The mark that stands for a savepoint of SQLite, or `end`.
+  std::vector<Mark>::iterator mark_of(int number) noexcept;
 
   sqlite3* db_;
   std::shared_ptr<Pool> pool_;

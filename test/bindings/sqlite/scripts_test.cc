@@ -37,6 +37,9 @@ void run_on_both(const std::string& name, std::size_t statements_min) {
 
 }  // namespace
 
+TEST_CASE("savepoints before the first write are those of SQLite") {
+  run_on_both("savepoints", 100);
+}
 TEST_CASE("look-ups, ranges and orders by keys are those of SQLite") { run_on_both("keys", 75); }
 TEST_CASE("writes, conflict clauses and savepoints are those of SQLite") {
   run_on_both("writes", 88);
