@@ -175,8 +175,6 @@ Status Cursor::begin_walk(const Plan& plan, sqlite3_value** arguments) {
                  !has_upper || upper.op == Compare::kLe}));
   }
   if (plan.down) walk_.emplace(std::move(*walk_).reverse());
-  if (const std::int64_t limit = limit_of(plan, arguments); limit >= 0)
-    walk_.emplace(std::move(*walk_).limit(static_cast<std::uint64_t>(limit)));
   return next_of_walk();
 }
 
@@ -190,17 +188,6 @@ Status Cursor::next_of_walk() {
   Status status = walk_->status();
   walk_.reset();
   return status;
-}
-
-/// LIMIT and OFFSET together; -1: none.
-std::int64_t Cursor::limit_of(const Plan& plan, sqlite3_value** arguments) const {
-  if (plan.limit == Plan::kNone) return -1;
-  const std::int64_t limit = sqlite3_value_int64(arguments[plan.limit]);
-  if (limit < 0) return -1;
-  if (plan.offset == Plan::kNone) return limit;
-  const std::int64_t offset =
-      std::max<std::int64_t>(0, sqlite3_value_int64(arguments[plan.offset]));
-  return limit > INT64_MAX - offset ? -1 : limit + offset;
 }
 
 Status Cursor::next() {

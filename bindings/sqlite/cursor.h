@@ -85,7 +85,6 @@ class Cursor : public sqlite3_vtab_cursor {
   bool add_condition(query::Expr& where, const Term& term, sqlite3_value** arguments) const;
   bool in_list(query::Expr& condition, const Term& term, sqlite3_value* list) const;
   std::vector<query::Item> outputs(const Plan& plan);
-  std::int64_t limit_of(const Plan& plan, sqlite3_value** arguments) const;
   Value value(std::size_t column) const;
   void copy_row(Own& own) const;
   void drop_rows() noexcept;

@@ -124,10 +124,8 @@ Status Cursor::begin_stream(const Plan& plan, sqlite3_value** arguments) {
       keys.emplace_back(query::col(table_.shape.columns[by.column].name), by.down);
     query = query.order_by(std::move(keys));
   }
-  const std::int64_t limit = limit_of(plan, arguments);
-  if (limit >= 0) query = query.limit(static_cast<std::uint64_t>(limit));
   query::RunOptions options;
-  options.threads = table_.row_count() < kRowsForThreads || limit >= 0 ? 1 : 0;
+  options.threads = table_.row_count() < kRowsForThreads || plan.has_limit ? 1 : 0;
   Result<query::ResultStream> stream = query.stream(*transaction_, options);
   if (!stream.ok()) return std::move(stream).status();
   stream_.emplace(*std::move(stream));

@@ -18,9 +18,8 @@ struct Usable {
 
 struct Found {
   std::vector<Usable> usable;
-  int limit = -1;
-  int offset = -1;
-  bool all_usable = true;  ///< SQLite checks no condition that is not here
+  bool has_limit = false;
+  bool all_usable = true;  ///< SQLite tells of no condition that is not here
 };
 
 struct Candidate {
@@ -79,8 +78,7 @@ Found find_usable(const TableShape& shape, sqlite3_index_info* info) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& c = info->aConstraint[i];
     if (c.op == SQLITE_INDEX_CONSTRAINT_LIMIT || c.op == SQLITE_INDEX_CONSTRAINT_OFFSET) {
-      (c.op == SQLITE_INDEX_CONSTRAINT_LIMIT ? found.limit : found.offset) = i;
-      if (c.usable == 0) found.all_usable = false;
+      found.has_limit = true;
       continue;
     }
     Usable usable{i, {}, false};
@@ -287,15 +285,9 @@ Plan choose_plan(const TableShape& shape, double rows, sqlite3_index_info* info)
     term.argument = static_cast<std::uint16_t>(argument);
     usage.argvIndex = ++argument;
   }
-  // No more rows than LIMIT says may come only if SQLite leaves none of them out.
-  if (all_exact && (info->nOrderBy == 0 || best.sorts) && found.limit >= 0) {
-    best.plan.limit = static_cast<std::uint16_t>(argument);
-    info->aConstraintUsage[found.limit].argvIndex = ++argument;
-    if (found.offset >= 0) {
-      best.plan.offset = static_cast<std::uint16_t>(argument);
-      info->aConstraintUsage[found.offset].argvIndex = ++argument;
-    }
-  }
+  // The number itself is of no use: SQLite may leave rows out by conditions that are not here, as
+  // those between two columns of a table.
+  best.plan.has_limit = all_exact && (info->nOrderBy == 0 || best.sorts) && found.has_limit;
   best.plan.columns_used = info->colUsed;
   info->estimatedCost = best.cost;
   info->estimatedRows = static_cast<sqlite3_int64>(best.rows);

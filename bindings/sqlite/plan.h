@@ -46,8 +46,7 @@ struct Plan {
   std::uint16_t lower = kNone;  ///< numbers of terms
   std::uint16_t upper = kNone;
   bool down = false;
-  std::uint16_t limit = kNone;  ///< arguments
-  std::uint16_t offset = kNone;
+  bool has_limit = false;          ///< SQLite wants few rows, most likely
   std::uint64_t columns_used = 0;  ///< as sqlite3_index_info::colUsed
   std::vector<Term> terms;
   std::vector<SortColumn> sort;  ///< the order that SQLite relies on
