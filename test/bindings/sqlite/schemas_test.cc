@@ -186,6 +186,22 @@ TEST_CASE("tables are changed by functions, and dropped") {
   CHECK(other.run("SELECT * FROM u") == SQLITE_ERROR);
 }
 
+TEST_CASE("an extension that is loaded again leaves the pool and its tables as they are") {
+  const TemporaryPath path;
+  Connection own(path.string());
+  REQUIRE(own.run("CREATE VIRTUAL TABLE temp.t USING flugs(id INTEGER PRIMARY KEY)") == SQLITE_OK);
+  REQUIRE(own.run("INSERT INTO t VALUES(1), (2)") == SQLITE_OK);
+  REQUIRE(own.run("BEGIN; INSERT INTO t VALUES(3)") == SQLITE_OK);
+  char* error = nullptr;
+  REQUIRE(sqlite3_flugssqlite_init(own.db(), &error, nullptr) == SQLITE_OK);
+  REQUIRE(own.run("COMMIT") == SQLITE_OK);
+  REQUIRE(own.run("SELECT flugs_open('" + path.string() + "')") == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM t") == "3");
+  REQUIRE(own.run("SELECT flugs_close()") == SQLITE_OK);
+  REQUIRE(own.run("SELECT flugs_open('" + path.string() + "')") == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM t") == "3");
+}
+
 TEST_CASE("what changes tables is refused within a transaction") {
   Connection own(":memory:");
   REQUIRE(own.run("CREATE VIRTUAL TABLE temp.t USING flugs(id INTEGER PRIMARY KEY)") == SQLITE_OK);
