@@ -71,6 +71,24 @@ TableShape TableShape::of(TableId id, const TableSchema& schema) {
   return shape;
 }
 
+bool Column::is_like(const Column& other) const noexcept {
+  return name == other.name && id == other.id && type == other.type && scale == other.scale &&
+         nullable == other.nullable;
+}
+
+bool TableShape::still_fits(const TableShape& now) const {
+  const auto has = [](const std::vector<Key>& all, const Key& key) {
+    return std::find(all.begin(), all.end(), key) != all.end();
+  };
+  return id == now.id && name == now.name && width == now.width &&
+         std::equal(columns.begin(), columns.end(), now.columns.begin(), now.columns.end(),
+                    [](const Column& a, const Column& b) { return a.is_like(b); }) &&
+         std::all_of(keys.begin(), keys.end(),
+                     [&](const Key& key) { return has(now.keys, key); }) &&
+         std::all_of(now.keys.begin(), now.keys.end(),
+                     [&](const Key& key) { return !key.unique || has(keys, key); });
+}
+
 std::string TableShape::declaration() const {
   std::string text = "CREATE TABLE x(";
   const Key* primary = has_primary_key && !keys.empty() ? &keys.front() : nullptr;

@@ -20,6 +20,9 @@ struct Column {
   std::uint8_t scale = 0;
   bool nullable = true;
   std::optional<Constant> default_value;
+
+  /// Whether it is the same, but for its default.
+  bool is_like(const Column& other) const noexcept;
 };
 
 /// A key; its columns are numbers of Columns.
@@ -30,6 +33,7 @@ struct Key {
   bool unique = false;
   bool ordered = false;
   std::uint16_t hashed = 0;  ///< leading columns that the hash covers; 0: no hash
+  bool operator==(const Key&) const = default;
 };
 
 /// A table of the pool as SQL shows it: without dropped columns and keys.
@@ -48,6 +52,9 @@ struct TableShape {
   bool moves_on_update = false;  ///< when they are updated
 
   static TableShape of(TableId id, const TableSchema& schema);
+  /// Whether statements for this shape do what they should on a table that has the shape `now`:
+  /// that may have more keys, but no more unique ones.
+  bool still_fits(const TableShape& now) const;
   /// The CREATE TABLE that SQLite is told.
   std::string declaration() const;
 };

@@ -10,6 +10,7 @@ namespace flugs::sqlite {
 
 Status Cursor::filter(const Plan& plan, sqlite3_value** arguments) {
   drop_rows();
+  FLUGS_TRY(table_.check());
   if (reads == Reads::kNothing) {
     Result<Transaction*> entered = table_.session.enter(*this);
     if (!entered.ok()) return std::move(entered).status();

@@ -128,6 +128,7 @@ Status Cursor::begin_stream(const Plan& plan, sqlite3_value** arguments) {
   options.threads = table_.row_count() < kRowsForThreads || plan.has_limit ? 1 : 0;
   Result<query::ResultStream> stream = query.stream(*transaction_, options);
   if (!stream.ok()) return std::move(stream).status();
+  FLUGS_TRY(table_.check_names());
   stream_.emplace(*std::move(stream));
   return next_batch();
 }

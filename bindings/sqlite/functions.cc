@@ -125,7 +125,10 @@ Status change_table(Session& session, sqlite3_value** arguments, Change&& change
   FLUGS_ASSIGN(const std::string name, text_argument(arguments[0]));
   FLUGS_ASSIGN(const std::string text, text_argument(arguments[1]));
   FLUGS_ASSIGN(const TableId table, database->find_table(name));
-  FLUGS_TRY(change(*database, table, text));
+  {
+    const DefinitionChange changing = session.change_definitions();
+    FLUGS_TRY(change(*database, table, text));
+  }
   return attach_again(session, name);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/sqlite/changes.h"
 #include "flugs/database.h"
 #include "flugs/open_options.h"
 #include "flugs/status.h"
@@ -19,6 +20,7 @@ struct Pool {
   std::optional<std::pair<dev_t, ino_t>> file;
   bool is_read_only = false;
   Database database;
+  std::unique_ptr<Definitions> definitions = std::make_unique<Definitions>();
 };
 
 /// The pool at the path of `options`, opened now or by another connection; the other options count

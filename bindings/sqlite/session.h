@@ -34,8 +34,18 @@ class Session {
   sqlite3* db() const noexcept { return db_; }
   bool has_pool() const noexcept { return pool_ != nullptr; }
   const std::string& path() const noexcept { return pool_->path; }
+  std::shared_ptr<const Pool> pool() const noexcept { return pool_; }
   /// Fails with: kInvalidArgument (no pool is open).
   Result<Database*> database() const;
+  /// That of the pool; 0 without one.
+  std::uint64_t definitions() const noexcept {
+    return pool_ != nullptr ? pool_->definitions->number() : 0;
+  }
+  bool is_definition_changing() const noexcept { return pool_->definitions->is_changing(); }
+  /// A pool is open.
+  DefinitionChange change_definitions() const noexcept {
+    return DefinitionChange(*pool_->definitions);
+  }
   /// Begins to use a pool; none is in use.
   void use(std::shared_ptr<Pool> pool, Isolation isolation) noexcept;
   /// Ends the use of the pool; no transaction is open.

@@ -11,6 +11,13 @@
 
 namespace flugs::sqlite {
 
+VirtualTable::VirtualTable(Session& of, TableShape with, std::uint64_t as_of)
+    : SessionTable(of),
+      shape(std::move(with)),
+      pool_(of.pool()),
+      pool_path_(of.path()),
+      definitions_(as_of) {}
+
 VirtualTable::~VirtualTable() = default;
 
 double VirtualTable::row_count() {
@@ -26,6 +33,54 @@ double VirtualTable::row_count() {
   return row_count_;
 }
 
+/// Reads the pool's definition.
+Result<VirtualTable::Standing> VirtualTable::compare() {
+  const std::uint64_t now = session.definitions();
+  const std::shared_ptr<const Pool> known = pool_.lock();
+  const std::shared_ptr<const Pool> pool = session.pool();
+  // A pool in memory has no path.
+  if (known != pool && (pool_path_.empty() || pool_path_ != pool->path))
+    return Standing::kOtherPool;
+  const Result<TableSchema> schema = pool->database.schema(shape.id);
+  if (schema.code() == StatusCode::kNotFound) return Standing::kDropped;
+  if (!schema.ok()) return schema.status();
+  if (!shape.still_fits(TableShape::of(shape.id, *schema))) return Standing::kChanged;
+  pool_ = pool;
+  definitions_ = now;
+  return Standing::kSame;
+}
+
+Result<VirtualTable::Standing> VirtualTable::standing() {
+  FLUGS_TRY(session.database().status());
+  if (session.definitions() == definitions_) return Standing::kSame;
+  return compare();
+}
+
+Status VirtualTable::check() {
+  FLUGS_ASSIGN(const Standing now, standing());
+  switch (now) {
+    case Standing::kSame:
+      return {};
+    case Standing::kOtherPool:
+      return Status(StatusCode::kInvalidArgument,
+                    "the pool of the table " + shape.name + " was closed, and another one is open");
+    case Standing::kChanged:
+    case Standing::kDropped:
+      break;
+  }
+  return Status(StatusCode::kInvalidArgument, "the definition of " + shape.name +
+                                                  " has changed: SELECT flugs_open('" +
+                                                  session.path() + "')");
+}
+
+Status VirtualTable::check_names() {
+  // A change that has begun may have been done before the names were looked up.
+  const bool is_changing = session.is_definition_changing();
+  if (!is_changing && session.definitions() == definitions_) return {};
+  definitions_ = 0;
+  return check();
+}
+
 namespace {
 
 VirtualTable& table_of(sqlite3_vtab* table) { return *static_cast<VirtualTable*>(table); }
@@ -36,6 +91,7 @@ Result<TableShape> shape_of(Session& session, const Definition& definition, bool
   FLUGS_ASSIGN(Database * database, session.database());
   if (creates && !definition.schema.columns.empty() && !session.is_attaching) {
     FLUGS_TRY(session.prepare_to_change_schema());
+    const DefinitionChange change = session.change_definitions();
     FLUGS_TRY(database->create_table(definition.schema));
   }
   FLUGS_ASSIGN(const TableId id, database->find_table(definition.schema.name));
@@ -47,6 +103,7 @@ int make(sqlite3* db, void* context, int count, const char* const* words, sqlite
          char** error, bool creates) {
   return guarded([&] {
     Session& session = *static_cast<Session*>(context);
+    const std::uint64_t definitions = session.definitions();
     Result<Definition> definition = read_definition(words[2], count - 3, words + 3);
     Result<TableShape> shape = definition.ok() ? shape_of(session, *definition, creates)
                                                : Result<TableShape>(definition.status());
@@ -58,7 +115,7 @@ int make(sqlite3* db, void* context, int count, const char* const* words, sqlite
       return code;
     // xUpdate looks at the conflict clause itself.
     sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
-    *table = new VirtualTable(session, *std::move(shape));
+    *table = new VirtualTable(session, *std::move(shape), definitions);
     return SQLITE_OK;
   });
 }
@@ -85,11 +142,17 @@ int destroy(sqlite3_vtab* base) {
       const auto drop = [&]() -> Status {
         FLUGS_ASSIGN(Database * database, table.session.database());
         FLUGS_TRY(table.session.prepare_to_change_schema());
-        return database->drop_table(table.shape.id);
+        FLUGS_ASSIGN(const VirtualTable::Standing standing, table.standing());
+        // A table that is gone already is no failure: then SQLite forgets it, too.
+        if (standing == VirtualTable::Standing::kOtherPool ||
+            standing == VirtualTable::Standing::kDropped)
+          return {};
+        FLUGS_TRY(table.check());
+        const DefinitionChange change = table.session.change_definitions();
+        const Status dropped = database->drop_table(table.shape.id);
+        return dropped.code() == StatusCode::kNotFound ? Status() : dropped;
       };
-      // A table that is gone already is no failure: then SQLite forgets it, too.
-      if (const Status s = drop(); !s.ok() && s.code() != StatusCode::kNotFound)
-        return fail(base, s);
+      if (const Status s = drop(); !s.ok()) return fail(base, s);
     }
     delete &table;
     return SQLITE_OK;
@@ -176,6 +239,8 @@ int rename(sqlite3_vtab* base, const char* name) {
       if (sqlite3_get_autocommit(table.session.db()) == 0)
         return Status(StatusCode::kBusy,
                       "tables of flugs are changed outside of transactions: COMMIT first");
+      FLUGS_TRY(table.check());
+      const DefinitionChange renaming = table.session.change_definitions();
       FLUGS_TRY(database->rename_table(table.shape.id, name));
       table.shape.name = name;
       return {};

@@ -20,8 +20,20 @@ class Cursor;
 ///
 /// Thread-safety: that of the connection.
 struct VirtualTable : public SessionTable {
-  VirtualTable(Session& of, TableShape with) : SessionTable(of), shape(std::move(with)) {}
+  /// How a table of the session's pool stands to what SQLite was told of it.
+  enum class Standing : std::uint8_t { kSame, kChanged, kDropped, kOtherPool };
+
+  /// `as_of`: Session::definitions before the shape was read.
+  VirtualTable(Session& of, TableShape with, std::uint64_t as_of);
   ~VirtualTable();
+
+  /// Fails with: kInvalidArgument (no pool is open).
+  Result<Standing> standing();
+  /// Asked before a statement reads or writes. Fails with: kInvalidArgument (unless kSame).
+  Status check();
+  /// Asked after names became columns of the pool: whether `check` was still right then. Fails
+  /// with: as `check`.
+  Status check_names();
 
   TableShape shape;
   /// The plans that statements have, each once: SQLite keeps their numbers.
@@ -34,6 +46,11 @@ struct VirtualTable : public SessionTable {
   double row_count();
 
  private:
+  Result<Standing> compare();
+
+  std::weak_ptr<const Pool> pool_;
+  std::string pool_path_;
+  std::uint64_t definitions_;  ///< as of which `shape` is right
   double row_count_ = 0;
   int calls_ = 0;
 };
