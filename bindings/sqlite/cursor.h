@@ -45,6 +45,7 @@ class Cursor : public sqlite3_vtab_cursor {
   void outlive(bool keeps_rows) noexcept;
 
   Reads reads = Reads::kNothing;
+  std::shared_ptr<Transaction> reader;  ///< with kReader
 
  private:
   enum class Source : std::uint8_t {

@@ -6,10 +6,7 @@
 
 namespace flugs::sqlite {
 
-Session::~Session() {
-  end_main(false);
-  reader_ = Transaction();
-}
+Session::~Session() { end_main(false); }
 
 Result<Database*> Session::database() const {
   if (pool_ == nullptr)
@@ -25,7 +22,7 @@ void Session::use(std::shared_ptr<Pool> pool, Isolation isolation) noexcept {
 
 void Session::leave() noexcept {
   end_main(false);
-  reader_ = Transaction();
+  reader_.reset();
   pool_.reset();
 }
 
@@ -71,21 +68,27 @@ Result<Transaction*> Session::enter(Cursor& cursor) {
     cursor.reads = Cursor::Reads::kMain;
     return main;
   }
-  if (!reader_.is_open()) {
+  if (reader_ == nullptr) reader_ = std::make_shared<Transaction>();
+  if (!reader_->is_open()) {
     Result<Database*> database = this->database();
     if (!database.ok()) return std::move(database).status();
     Result<Transaction> begun = (*database)->begin(AccessMode::kReadOnly);
     if (!begun.ok()) return std::move(begun).status();
-    reader_ = *std::move(begun);
+    *reader_ = *std::move(begun);
   }
   ++reader_cursors_;
   cursor.reads = Cursor::Reads::kReader;
-  return &reader_;
+  cursor.reader = reader_;
+  return reader_.get();
 }
 
 void Session::exit(Cursor& cursor) noexcept {
   if (cursor.reads == Cursor::Reads::kReader) {
-    if (--reader_cursors_ == 0) reader_.abort();
+    --reader_cursors_;
+    // The last cursor of a reader that is not for new ones destroys it.
+    const bool is_current = cursor.reader == reader_;
+    cursor.reader.reset();
+    if (is_current && reader_.use_count() == 1) reader_->abort();
   } else if (cursor.reads == Cursor::Reads::kMain) {
     std::erase(main_cursors_, &cursor);
   }
@@ -128,6 +131,9 @@ Status Session::commit() {
   if (!status.ok()) {
     has_failed_ = true;
     main_.abort();
+  } else if (reader_ != nullptr && reader_->is_open()) {
+    // Its cursors keep it; others see what was committed.
+    reader_.reset();
   }
   return status;
 }

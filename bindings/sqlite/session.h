@@ -19,7 +19,8 @@ class Cursor;
 /// read and write.
 ///
 /// Statements that only read, outside of BEGIN, share a read-only transaction, which lasts until
-/// the last of their cursors is closed. A BEGIN, or a statement that writes, has one transaction
+/// the last of their cursors is closed. After a commit of this connection, new cursors get a new
+/// one. A BEGIN, or a statement that writes, has one transaction
 /// for all tables. SQLite tells its end only to tables that a statement has written to: so the
 /// first read after BEGIN writes, without a row, to the table `flugs_statistics`.
 ///
@@ -96,8 +97,8 @@ class Session {
   sqlite3* db_;
   std::shared_ptr<Pool> pool_;
   Isolation isolation_ = Isolation::kSnapshot;
-  Transaction reader_;
-  std::uint32_t reader_cursors_ = 0;
+  std::shared_ptr<Transaction> reader_;  ///< of new cursors; not open: none has it
+  std::uint32_t reader_cursors_ = 0;     ///< of all readers
   Transaction main_;
   bool is_enlisted_ = false;
   bool has_failed_ = false;  ///< `commit` has; only a rollback helps

@@ -192,6 +192,41 @@ TEST_CASE("a writer between two steps of a reader in autocommit does not disturb
   CHECK(own.value("SELECT sum(balance) FROM account") == "40");
 }
 
+TEST_CASE("beside a statement that is not finished, others see what the connection commits") {
+  Connection sqlite;
+  REQUIRE(sqlite.run("CREATE TABLE account(id INTEGER PRIMARY KEY, owner TEXT, balance INT)") ==
+          SQLITE_OK);
+  Connection flugs(":memory:");
+  REQUIRE(flugs.run(kAccounts) == SQLITE_OK);
+  std::vector<std::string> seen[2];
+  for (Connection* own : {&sqlite, &flugs}) {
+    REQUIRE(own->run("INSERT INTO account VALUES(1, 'Ada', 0), (2, 'Bob', 0), (3, 'Cyd', 0)") ==
+            SQLITE_OK);
+    std::vector<std::string>& values = seen[own == &flugs ? 1 : 0];
+    sqlite3_stmt* outer[2] = {};
+    for (sqlite3_stmt*& statement : outer)
+      REQUIRE(sqlite3_prepare_v2(own->db(), "SELECT id FROM account", -1, &statement, nullptr) ==
+              SQLITE_OK);
+    for (int i = 0; i < 3; ++i) {
+      // The second one begins, ends and begins again between commits.
+      REQUIRE(sqlite3_step(outer[0]) == SQLITE_ROW);
+      REQUIRE(sqlite3_step(outer[1]) == SQLITE_ROW);
+      const std::string id = std::to_string(sqlite3_column_int(outer[0], 0));
+      REQUIRE(own->run("UPDATE account SET balance = balance + 1 WHERE id = " + id) == SQLITE_OK);
+      values.push_back(own->value("SELECT balance FROM account WHERE id = " + id));
+      REQUIRE(own->run("BEGIN; UPDATE account SET balance = balance + 10; COMMIT") == SQLITE_OK);
+      values.push_back(own->value("SELECT sum(balance) FROM account"));
+      REQUIRE(own->run("BEGIN; UPDATE account SET balance = 0; ROLLBACK") == SQLITE_OK);
+      values.push_back(own->value("SELECT sum(balance) FROM account"));
+      if (i != 1) REQUIRE(sqlite3_reset(outer[1]) == SQLITE_OK);
+    }
+    CHECK(sqlite3_step(outer[0]) == SQLITE_DONE);
+    for (sqlite3_stmt* statement : outer) CHECK(sqlite3_finalize(statement) == SQLITE_OK);
+  }
+  CHECK(seen[0] == seen[1]);
+  CHECK(flugs.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
 TEST_CASE("a pool that is opened inside of a transaction is shown again after a rollback") {
   const TemporaryPath path;
   Connection maker(path.string());
