@@ -30,6 +30,9 @@ Result<Transaction*> Session::main_transaction() {
   if (has_failed_)
     return Status(StatusCode::kCancelled, "the transaction could not be committed: ROLLBACK");
   if (main_.is_open()) return &main_;
+  if (has_committed_)
+    return Status(StatusCode::kCancelled,
+                  "COMMIT has failed in SQLite, but not in flugs: COMMIT again, or ROLLBACK");
   Result<Database*> database = this->database();
   if (!database.ok()) return std::move(database).status();
   Result<Transaction> begun = (*database)->begin(
@@ -59,7 +62,7 @@ Status Session::enlist() {
 }
 
 Result<Transaction*> Session::enter(Cursor& cursor) {
-  if (is_enlisted_ || sqlite3_get_autocommit(db_) == 0) {
+  if (!has_committed_ && (is_enlisted_ || sqlite3_get_autocommit(db_) == 0)) {
     if (!is_enlisted_)
       if (Status s = enlist(); !s.ok()) return s;
     Result<Transaction*> main = main_transaction();
@@ -126,8 +129,10 @@ Status Session::commit() {
     cursor->reads = Cursor::Reads::kNothing;
   }
   main_cursors_.clear();
+  before_commit_ = marks_.empty() ? -1 : marks_.back().number;
   marks_.clear();
   Status status = main_.commit();
+  has_committed_ = status.ok();
   if (!status.ok()) {
     has_failed_ = true;
     main_.abort();
@@ -147,9 +152,11 @@ void Session::end() noexcept {
   if (main_.is_open()) end_main(true);
   is_enlisted_ = false;
   has_failed_ = false;
+  has_committed_ = false;
 }
 
 Status Session::savepoint(int number) {
+  if (has_committed_) return {};  // nothing is written
   if (!marks_.empty() && marks_.back().number >= number) return {};
   Result<Transaction*> main = main_transaction();
   if (!main.ok()) return std::move(main).status();
@@ -165,6 +172,7 @@ std::vector<Session::Mark>::iterator Session::mark_of(int number) noexcept {
 }
 
 Status Session::release(int number) {
+  before_commit_ = std::min(before_commit_, number - 1);
   auto first = mark_of(number);
   if (first == marks_.end()) return {};
   // The mark also stands for savepoints before `number` that SQLite has told nobody of.
@@ -180,7 +188,7 @@ Status Session::release(int number) {
 }
 
 Status Session::rollback_to(int number) {
-  if (!main_.is_open()) return {};
+  if (!main_.is_open() && (!has_committed_ || number > before_commit_)) return {};
   // Every table of the transaction is told: each call after the first one finds nothing to undo.
   const auto first = mark_of(number);
   if (first == marks_.end())

@@ -65,7 +65,9 @@ class Session {
   /// in the way. Fails with: kBusy.
   Status prepare_to_change_schema();
 
-  // As SQLite calls the tables of a transaction, each of them: the first call does it.
+  // As SQLite calls the tables of a transaction, each of them: the first call does it. SQLite may
+  // fail behind `commit`, and the transaction goes on: then flugs' tables can only be read, each
+  // statement by itself, and nothing goes back to a savepoint from before.
   void begin() noexcept { is_enlisted_ = true; }
   Status commit();
   void rollback() noexcept;
@@ -101,7 +103,9 @@ class Session {
   std::uint32_t reader_cursors_ = 0;     ///< of all readers
   Transaction main_;
   bool is_enlisted_ = false;
-  bool has_failed_ = false;  ///< `commit` has; only a rollback helps
+  bool has_failed_ = false;     ///< `commit` has; only a rollback helps
+  bool has_committed_ = false;  ///< `commit` has, and SQLite has not ended the transaction
+  int before_commit_ = -1;      ///< then: the last savepoint that began before
   std::vector<Mark> marks_;
   std::vector<Cursor*> main_cursors_;
 };

@@ -66,6 +66,54 @@ TEST_CASE("a commit that fails takes all back, and the connection goes on") {
   CHECK(first.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
 }
 
+TEST_CASE("after a COMMIT that fails behind flugs' part, that part is not undone in silence") {
+  const TemporaryPath path;
+  const TemporaryPath file;
+  Connection own(path.string());
+  Connection other;
+  for (Connection* connection : {&own, &other})
+    REQUIRE(connection->run("ATTACH '" + file.string() + "' AS d") == SQLITE_OK);
+  REQUIRE(own.run(kAccounts) == SQLITE_OK);
+  REQUIRE(own.run("CREATE TABLE d.n(a INTEGER PRIMARY KEY)") == SQLITE_OK);
+  REQUIRE(other.run("BEGIN; SELECT count(*) FROM d.n") == SQLITE_OK);
+  REQUIRE(own.run("BEGIN; SAVEPOINT a; INSERT INTO d.n VALUES(1); "
+                  "INSERT INTO account VALUES(1, 'Ada', 10)") == SQLITE_OK);
+  REQUIRE(own.run("COMMIT") == SQLITE_BUSY);
+  REQUIRE(sqlite3_get_autocommit(own.db()) == 0);
+  // What can be done in SQLite can still be done, and undone.
+  CHECK(own.run("INSERT INTO d.n VALUES(2), (3)") == SQLITE_OK);
+  CHECK(own.run("INSERT INTO d.n VALUES(4), (1)") == SQLITE_CONSTRAINT);
+  CHECK(own.run("SAVEPOINT b; DELETE FROM d.n; ROLLBACK TO b; RELEASE b") == SQLITE_OK);
+  CHECK(own.value("SELECT count(*) FROM d.n") == "3");
+  CHECK(own.value("SELECT count(*) FROM account") == "1");
+  CHECK(own.run("INSERT INTO account VALUES(2, 'Bob', 20)") != SQLITE_OK);
+  CHECK(own.message().find("COMMIT again") != std::string::npos);
+  CHECK(own.run("SAVEPOINT c; UPDATE account SET balance = 0") != SQLITE_OK);
+  std::string rows;
+  SECTION("COMMIT again") {
+    CHECK(own.run("COMMIT") == SQLITE_BUSY);
+    REQUIRE(other.run("COMMIT") == SQLITE_OK);
+    REQUIRE(own.run("COMMIT") == SQLITE_OK);
+    rows = "3";
+  }
+  SECTION("a savepoint from before") {
+    CHECK(own.run("ROLLBACK TO a") != SQLITE_OK);
+    CHECK(own.value("SELECT count(*) FROM account") == "1");
+    REQUIRE(own.run("ROLLBACK") == SQLITE_OK);
+    rows = "0";
+  }
+  SECTION("ROLLBACK") {
+    REQUIRE(own.run("ROLLBACK") == SQLITE_OK);
+    rows = "0";
+  }
+  CHECK(own.value("SELECT count(*) FROM d.n") == rows);
+  CHECK(own.value("SELECT sum(balance) FROM account") == "10");
+  REQUIRE(own.run("BEGIN; SAVEPOINT a; UPDATE account SET balance = 0; ROLLBACK TO a; COMMIT") ==
+          SQLITE_OK);
+  CHECK(own.value("SELECT sum(balance) FROM account") == "10");
+  CHECK(own.value("SELECT value FROM flugs_statistics WHERE name = 'transactions_open'") == "0");
+}
+
 TEST_CASE("two threads move money between accounts, and none is lost") {
   const TemporaryPath path;
   Connection owner(path.string());
