@@ -10,14 +10,35 @@ namespace flugs::sqlite {
 
 namespace {
 
+/// kInvalidArgument: SQLite does not take the statement as it is.
+StatusCode kind_of(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return StatusCode::kBusy;
+    case SQLITE_NOMEM:
+      return StatusCode::kOutOfMemory;
+    case SQLITE_READONLY:
+      return StatusCode::kReadOnly;
+    case SQLITE_AUTH:
+    case SQLITE_INTERRUPT:
+    case SQLITE_ABORT:
+      return StatusCode::kCancelled;
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_CORRUPT:
+      return StatusCode::kIoError;
+    default:
+      return StatusCode::kInvalidArgument;
+  }
+}
+
 Status execute(Session& session, const std::string& sql) {
   char* message = nullptr;
   const int code = sqlite3_exec(session.db(), sql.c_str(), nullptr, nullptr, &message);
   Status status;
   if (code != SQLITE_OK) {
-    const bool is_busy = (code & 0xFF) == SQLITE_LOCKED || (code & 0xFF) == SQLITE_BUSY;
-    status = Status(is_busy ? StatusCode::kBusy : StatusCode::kInvalidArgument,
-                    message != nullptr ? message : sqlite3_errstr(code));
+    status = Status(kind_of(code), message != nullptr ? message : sqlite3_errstr(code));
   }
   sqlite3_free(message);
   return status;
@@ -67,13 +88,19 @@ Status detach_all(Session& session) {
 
 Status attach_all(Session& session) {
   FLUGS_TRY(detach_all(session));
+  session.not_shown.clear();
   FLUGS_ASSIGN(Database * database, session.database());
   FLUGS_TRY(execute(session, "CREATE VIRTUAL TABLE temp.flugs_statistics USING flugs_statistics"));
   for (const TableId table : database->tables()) {
     const Result<TableSchema> schema = database->schema(table);
     if (!schema.ok()) continue;  // dropped meanwhile
-    FLUGS_TRY(
-        execute(session, "CREATE VIRTUAL TABLE temp." + quoted(schema->name) + " USING flugs"));
+    Status made =
+        execute(session, "CREATE VIRTUAL TABLE temp." + quoted(schema->name) + " USING flugs");
+    // One that SQLite does not take does not hide the others.
+    if (made.code() == StatusCode::kInvalidArgument)
+      session.not_shown.emplace_back(schema->name, made.message());
+    else if (!made.ok())
+      return made;
   }
   return {};
 }

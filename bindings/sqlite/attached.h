@@ -10,7 +10,8 @@
 namespace flugs::sqlite {
 
 /// Shows all tables of the session's pool, and `flugs_statistics`; those shown before are shown
-/// anew. Fails with: kBusy (a statement reads one of them), kAlreadyExists.
+/// anew. Those that SQLite cannot show go to `not_shown`. Fails with: kBusy (a statement reads one
+/// of them), kAlreadyExists.
 Status attach_all(Session& session);
 /// Shows them no more; the pool's tables stay. Fails with: kBusy.
 Status detach_all(Session& session);

@@ -9,6 +9,7 @@
 #include "bindings/sqlite/attached.h"
 #include "bindings/sqlite/definition.h"
 #include "bindings/sqlite/errors.h"
+#include "bindings/sqlite/names.h"
 #include "flugs/try.h"
 
 namespace flugs::sqlite {
@@ -134,6 +135,7 @@ Status change_table(Session& session, sqlite3_value** arguments, Change&& change
 
 Status add_column(Database& database, TableId table, const std::string& text) {
   FLUGS_ASSIGN(const ColumnSchema column, read_column(text));
+  FLUGS_TRY(check_new_column(database, table, column.name));
   return database.add_column(table, column).status();
 }
 
@@ -211,6 +213,7 @@ void rename_column_function(sqlite3_context* context, int, sqlite3_value** argum
                         [&](Database& database, TableId table, const std::string& name) -> Status {
                           FLUGS_ASSIGN(const std::string new_name, text_argument(arguments[2]));
                           FLUGS_ASSIGN(const ColumnId column, database.find_column(table, name));
+                          FLUGS_TRY(check_new_column(database, table, new_name, column));
                           return database.rename_column(table, column, new_name);
                         });
   });

@@ -77,6 +77,8 @@ class Session {
   Status release(int number);
   Status rollback_to(int number);
 
+  /// Tables of the pool that SQLite does not show, and why.
+  std::vector<std::pair<std::string, std::string>> not_shown;
   /// While set, dropping a table of SQLite leaves the pool's table.
   bool is_detaching = false;
   /// While set, a table of SQLite that is made shows the pool's table.

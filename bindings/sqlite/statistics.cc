@@ -94,6 +94,8 @@ int filter_figures(sqlite3_vtab_cursor* base, int, const char*, int, sqlite3_val
       FLUGS_ASSIGN(Database * database,
                    static_cast<SessionTable*>(base->pVtab)->session.database());
       add_pool(*database, cursor.figures);
+      for (const auto& [table, reason] : static_cast<SessionTable*>(base->pVtab)->session.not_shown)
+        cursor.figures.push_back({table, "not_shown", reason});
       for (const TableId table : database->tables())
         if (const Result<TableStatistics> of = database->table_statistics(table); of.ok())
           fields::each_field(*of, collector(of->name, cursor.figures));

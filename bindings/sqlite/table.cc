@@ -7,6 +7,7 @@
 #include "bindings/sqlite/cursor.h"
 #include "bindings/sqlite/definition.h"
 #include "bindings/sqlite/errors.h"
+#include "bindings/sqlite/names.h"
 #include "flugs/try.h"
 
 namespace flugs::sqlite {
@@ -86,17 +87,28 @@ namespace {
 VirtualTable& table_of(sqlite3_vtab* table) { return *static_cast<VirtualTable*>(table); }
 Cursor& cursor_of(sqlite3_vtab_cursor* cursor) { return *static_cast<Cursor*>(cursor); }
 
-/// The definition's table is there: that of CREATE VIRTUAL TABLE, or one to be shown.
-Result<TableShape> shape_of(Session& session, const Definition& definition, bool creates) {
+/// The definition's table is there: that of CREATE VIRTUAL TABLE, or one to be shown. `creates`
+/// says for which it is asked, and then whether the pool's table was made.
+Result<TableShape> shape_of(Session& session, const Definition& definition, bool& creates) {
   FLUGS_ASSIGN(Database * database, session.database());
-  if (creates && !definition.schema.columns.empty() && !session.is_attaching) {
+  creates = creates && !definition.schema.columns.empty() && !session.is_attaching;
+  if (creates) {
     FLUGS_TRY(session.prepare_to_change_schema());
+    FLUGS_TRY(check_new_table(*database, definition.schema.name));
+    FLUGS_TRY(check_columns(definition.schema));
     const DefinitionChange change = session.change_definitions();
     FLUGS_TRY(database->create_table(definition.schema));
   }
   FLUGS_ASSIGN(const TableId id, database->find_table(definition.schema.name));
   FLUGS_ASSIGN(const TableSchema schema, database->schema(id));
   return TableShape::of(id, schema);
+}
+
+/// Drops a table that was made just now.
+void take_back(Session& session, TableId table) {
+  const Result<Database*> database = session.database();
+  const DefinitionChange change = session.change_definitions();
+  static_cast<void>((*database)->drop_table(table));
 }
 
 int make(sqlite3* db, void* context, int count, const char* const* words, sqlite3_vtab** table,
@@ -111,8 +123,13 @@ int make(sqlite3* db, void* context, int count, const char* const* words, sqlite
       *error = sqlite3_mprintf("%s", message_of(shape.status()).c_str());
       return code_of(shape.status());
     }
-    if (const int code = sqlite3_declare_vtab(db, shape->declaration().c_str()); code != SQLITE_OK)
+    if (const int code = sqlite3_declare_vtab(db, shape->declaration().c_str());
+        code != SQLITE_OK) {
+      *error = sqlite3_mprintf("SQLite cannot show the table %s: %s", shape->name.c_str(),
+                               sqlite3_errmsg(db));
+      if (creates) take_back(session, shape->id);
       return code;
+    }
     // xUpdate looks at the conflict clause itself.
     sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     *table = new VirtualTable(session, *std::move(shape), definitions);
@@ -240,6 +257,7 @@ int rename(sqlite3_vtab* base, const char* name) {
         return Status(StatusCode::kBusy,
                       "tables of flugs are changed outside of transactions: COMMIT first");
       FLUGS_TRY(table.check());
+      FLUGS_TRY(check_new_table(*database, name, table.shape.id));
       const DefinitionChange renaming = table.session.change_definitions();
       FLUGS_TRY(database->rename_table(table.shape.id, name));
       table.shape.name = name;
