@@ -142,6 +142,7 @@ class Run:
     def check_one(self, path, options, common):
         # The flags are GCC's; and GCC 12's own std::stable_sort uses what it calls deprecated.
         quiet = ["--extra-arg=-Wno-unknown-warning-option",
+                 "--extra-arg=-Wno-unused-command-line-argument",
                  "--extra-arg=-Wno-deprecated-declarations"]
         command = [CLANG_TIDY, "--quiet"] + quiet + options
         if "-fPIC" in self.flags:

@@ -8,11 +8,11 @@ namespace flugs::tools {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, SqlMode>, 5> kModes = {{{"box", SqlMode::kBox},
-                                                                    {"list", SqlMode::kList},
-                                                                    {"csv", SqlMode::kCsv},
-                                                                    {"json", SqlMode::kJson},
-                                                                    {"line", SqlMode::kLine}}};
+constexpr std::array<std::pair<const char*, SqlMode>, 5> kPrintModes = {{{"box", SqlMode::kBox},
+                                                                         {"list", SqlMode::kList},
+                                                                         {"csv", SqlMode::kCsv},
+                                                                         {"json", SqlMode::kJson},
+                                                                         {"line", SqlMode::kLine}}};
 
 std::string hex_of(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -65,13 +65,13 @@ std::size_t places_of(const std::string& text) {
 }  // namespace
 
 std::optional<SqlMode> sql_mode_of(std::string_view name) noexcept {
-  for (const auto& [known, mode] : kModes)
+  for (const auto& [known, mode] : kPrintModes)
     if (name == known) return mode;
   return std::nullopt;
 }
 
 const char* to_string(SqlMode mode) noexcept {
-  return kModes[static_cast<std::size_t>(mode)].first;
+  return kPrintModes[static_cast<std::size_t>(mode)].first;
 }
 
 void ResultPrinter::add(sqlite3_stmt* statement) {

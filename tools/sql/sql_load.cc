@@ -21,12 +21,12 @@ double processor_ns() {
 }
 
 /// A connection with the table, and its prepared statements.
-class Side {
+class SqlSide {
  public:
-  Side() = default;
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
-  ~Side() {
+  SqlSide() = default;
+  SqlSide(const SqlSide&) = delete;
+  SqlSide& operator=(const SqlSide&) = delete;
+  ~SqlSide() {
     for (sqlite3_stmt* statement : statements_) sqlite3_finalize(statement);
     sqlite3_close(db_);
   }
@@ -78,7 +78,7 @@ std::int64_t mixed(std::uint64_t id) {
   return static_cast<std::int64_t>((id ^ (id >> 29)) % 1'000'000);
 }
 
-Status load_rows(Side& side, std::uint64_t rows) {
+Status load_rows(SqlSide& side, std::uint64_t rows) {
   constexpr std::uint64_t kRowsPerTransaction = 10'000;
   FLUGS_ASSIGN(sqlite3_stmt * insert, side.prepare("INSERT INTO t VALUES(?, ?, ?, ?, ?)"));
   for (std::uint64_t id = 0; id < rows; ++id) {
@@ -96,9 +96,9 @@ Status load_rows(Side& side, std::uint64_t rows) {
 }
 
 /// The sum of what was read: both sides must have the same.
-using Work = std::function<Result<std::int64_t>(Side&, const SqlLoad&)>;
+using Work = std::function<Result<std::int64_t>(SqlSide&, const SqlLoad&)>;
 
-Result<std::int64_t> look_up(Side& side, const SqlLoad& load, bool is_transaction) {
+Result<std::int64_t> look_up(SqlSide& side, const SqlLoad& load, bool is_transaction) {
   FLUGS_ASSIGN(sqlite3_stmt * select, side.prepare("SELECT a, b, c, name FROM t WHERE id = ?"));
   if (is_transaction) FLUGS_TRY(side.execute("BEGIN"));
   std::int64_t sum = 0;
@@ -114,7 +114,7 @@ Result<std::int64_t> look_up(Side& side, const SqlLoad& load, bool is_transactio
   return sum;
 }
 
-Result<std::int64_t> update(Side& side, const SqlLoad& load) {
+Result<std::int64_t> update(SqlSide& side, const SqlLoad& load) {
   FLUGS_ASSIGN(sqlite3_stmt * change, side.prepare("UPDATE t SET a = ? WHERE id = ?"));
   for (std::uint64_t i = 0; i < load.statements; ++i) {
     sqlite3_bind_int64(change, 1, static_cast<sqlite3_int64>(i));
@@ -125,7 +125,7 @@ Result<std::int64_t> update(Side& side, const SqlLoad& load) {
   return std::int64_t{0};
 }
 
-Result<std::int64_t> scan(Side& side, const char* sql) {
+Result<std::int64_t> scan(SqlSide& side, const char* sql) {
   FLUGS_ASSIGN(sqlite3_stmt * select, side.prepare(sql));
   if (sqlite3_step(select) != SQLITE_ROW) return side.failure();
   const std::int64_t sum = sqlite3_column_int64(select, 0);
@@ -134,7 +134,7 @@ Result<std::int64_t> scan(Side& side, const char* sql) {
 }
 
 /// Adds a figure: the work on both sides, `runs` times, divided by `count`.
-Status measure(const SqlLoad& load, Side& flugs, Side& sqlite, SqlFigure figure, double count,
+Status measure(const SqlLoad& load, SqlSide& flugs, SqlSide& sqlite, SqlFigure figure, double count,
                std::uint32_t runs, const Work& work, std::vector<SqlFigure>& out) {
   for (std::uint32_t run = 0; run < runs; ++run) {
     std::int64_t sums[2] = {};
@@ -155,8 +155,8 @@ Status measure(const SqlLoad& load, Side& flugs, Side& sqlite, SqlFigure figure,
 }  // namespace
 
 Result<std::vector<SqlFigure>> measure_sql(const SqlLoad& load) {
-  Side flugs;
-  Side sqlite;
+  SqlSide flugs;
+  SqlSide sqlite;
   FLUGS_TRY(flugs.open_flugs(load.pool));
   FLUGS_TRY(sqlite.open_sqlite(load.sqlite));
   std::vector<SqlFigure> out;
@@ -167,21 +167,23 @@ Result<std::vector<SqlFigure>> measure_sql(const SqlLoad& load) {
     return measure(load, flugs, sqlite, {what, unit, {}, {}}, count, runs, work, out);
   };
   FLUGS_TRY(add("INSERT, 10,000 a transaction, a row", "us", rows, 1,
-                [](Side& side, const SqlLoad& l) -> Result<std::int64_t> {
+                [](SqlSide& side, const SqlLoad& l) -> Result<std::int64_t> {
                   FLUGS_TRY(load_rows(side, l.rows));
                   return std::int64_t{0};
                 }));
   FLUGS_TRY(add("SELECT by key", "us", statements, load.runs,
-                [](Side& side, const SqlLoad& l) { return look_up(side, l, false); }));
+                [](SqlSide& side, const SqlLoad& l) { return look_up(side, l, false); }));
   FLUGS_TRY(add("SELECT by key inside BEGIN", "us", statements, load.runs,
-                [](Side& side, const SqlLoad& l) { return look_up(side, l, true); }));
+                [](SqlSide& side, const SqlLoad& l) { return look_up(side, l, true); }));
   FLUGS_TRY(add("UPDATE by key", "us", statements, load.runs, update));
-  FLUGS_TRY(add(
-      "scan that takes 1 % of the rows, a row", "ns", rows, load.runs,
-      [](Side& side, const SqlLoad&) { return scan(side, "SELECT sum(a) FROM t WHERE b < 10"); }));
-  FLUGS_TRY(add(
-      "scan that takes half of the rows, a row", "ns", rows, load.runs,
-      [](Side& side, const SqlLoad&) { return scan(side, "SELECT sum(a) FROM t WHERE b < 500"); }));
+  FLUGS_TRY(add("scan that takes 1 % of the rows, a row", "ns", rows, load.runs,
+                [](SqlSide& side, const SqlLoad&) {
+                  return scan(side, "SELECT sum(a) FROM t WHERE b < 10");
+                }));
+  FLUGS_TRY(add("scan that takes half of the rows, a row", "ns", rows, load.runs,
+                [](SqlSide& side, const SqlLoad&) {
+                  return scan(side, "SELECT sum(a) FROM t WHERE b < 500");
+                }));
   return out;
 }
 
