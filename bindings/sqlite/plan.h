@@ -42,7 +42,7 @@ struct Plan {
 
   Way way = Way::kScan;
   std::uint16_t key = 0;        ///< a number of TableShape::keys
-  std::uint16_t equal = 0;      ///< the first terms fix so many leading columns of the key
+  std::uint16_t equal = 0;      ///< number of leading columns of the key that the first terms fix
   std::uint16_t lower = kNone;  ///< numbers of terms
   std::uint16_t upper = kNone;
   bool down = false;

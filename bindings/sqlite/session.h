@@ -81,8 +81,6 @@ class Session {
   std::vector<std::pair<std::string, std::string>> not_shown;
   /// While set, dropping a table of SQLite leaves the pool's table.
   bool is_detaching = false;
-  /// While set, a table of SQLite that is made shows the pool's table.
-  bool is_attaching = false;
 
  private:
   /// A savepoint of the transaction. It stands for those of SQLite with a number from that of the

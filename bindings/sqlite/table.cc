@@ -91,7 +91,7 @@ Cursor& cursor_of(sqlite3_vtab_cursor* cursor) { return *static_cast<Cursor*>(cu
 /// says for which it is asked, and then whether the pool's table was made.
 Result<TableShape> shape_of(Session& session, const Definition& definition, bool& creates) {
   FLUGS_ASSIGN(Database * database, session.database());
-  creates = creates && !definition.schema.columns.empty() && !session.is_attaching;
+  creates = creates && !definition.schema.columns.empty();
   if (creates) {
     FLUGS_TRY(session.prepare_to_change_schema());
     FLUGS_TRY(check_new_table(*database, definition.schema.name));

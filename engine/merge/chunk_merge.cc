@@ -274,7 +274,7 @@ Status ChunkMerge::build() {
   return {};
 }
 
-// Whether the pool has no less room with a group of so many bytes than with what it replaces.
+// Whether a group of `group_bytes` bytes leaves the pool at least as much room as what it replaces.
 // Stamps of rows in main have a pledge, which is part of the reserve (RowGroup::pledge_blocks).
 bool ChunkMerge::frees_room(std::uint64_t group_bytes) const noexcept {
   const std::uint64_t unit = pool_.allocator().unit_bytes();

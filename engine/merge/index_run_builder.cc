@@ -20,7 +20,7 @@ constexpr std::uint64_t kRowsPerRun = std::uint64_t{1} << 24;
 // M rows. A merge of everything prefers fewer runs.
 constexpr std::uint64_t kCombinedRatio = 4;
 constexpr std::uint64_t kCombinedRatioOfAll = 16;
-// A run is written again if of so many of its rows one is gone.
+// A run is written again if this part of its rows, a quarter, is gone.
 constexpr std::uint64_t kSparsePart = 4;
 // Six entries in a line of eight: one line in ten is full.
 constexpr std::uint64_t kEntriesPerLine = 6;
@@ -206,8 +206,8 @@ Status IndexRunBuilder::index_groups(bool combines_all) {
   return again.code() == StatusCode::kOutOfSpace ? Status() : again;
 }
 
-// The first of the runs of which so many rows are gone that it is worth to write them again, with
-// those behind it.
+// The place of the first run that has lost a part of its rows (kSparsePart). That run and those
+// behind it are written again.
 std::size_t IndexRunBuilder::first_sparse() const {
   const std::vector<IndexRuns::Member>& members = table_.runs.list().members;
   std::size_t first = members.size();

@@ -173,7 +173,7 @@ class RowGroup {
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
-  /// Of the pool's reserve, for the MVCC entries that deleting the other rows would take.
+  /// The part of the pool's reserve that waits for the MVCC entries of rows yet to be deleted.
   std::uint64_t pledged_bytes() const noexcept {
     return __atomic_load_n(&pledged_bytes_, __ATOMIC_RELAXED);
   }

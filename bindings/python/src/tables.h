@@ -58,7 +58,7 @@ struct TableInfo {
   const ColumnInfo& column(nb::handle name) const;
 };
 
-/// The tables that were looked up, by name. Who looks one up again writes nothing that threads
+/// The tables that were looked up, by name. A second look-up of a table writes nothing that threads
 /// share. A table lives as long as this object, also when it has been forgotten: a thread may be
 /// using it.
 ///

@@ -210,8 +210,8 @@ nb::object lock_row(Transaction& transaction, const TableInfo& table, nb::handle
       row.emplace(transaction.lock(key.id, wanted, {limit}, stop));
       return row->status();
     };
-    // The row may come in the moment in which Ctrl-C ends the wait: a caller who gets the exception
-    // holds no lock.
+    // The lock may be granted in the moment in which Ctrl-C ends the wait. The savepoint gives it
+    // back, so that a caller who gets the exception holds no lock.
     const Savepoint before = take(transaction.savepoint());
     try {
       static_cast<void>(run_long(wait_for_row, session.closing()));
