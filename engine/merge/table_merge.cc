@@ -427,17 +427,20 @@ Status TableMerge::write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)>
 // Moves groups to the front of the pool, those at its end first, until what is free lies together.
 Status TableMerge::gather_free_space() {
   const MergeRecord::Work work(table_.merge_record());
-  std::vector<std::size_t> groups;
+  struct Place {
+    std::uint64_t offset;
+    std::size_t chunk;
+  };
+  std::vector<Place> groups;
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk)
     if (const RowGroup* group = rows_.group(chunk); group != nullptr && group->stored_rows() != 0)
-      groups.push_back(chunk);
-  std::sort(groups.begin(), groups.end(), [&](std::size_t left, std::size_t right) {
-    return rows_.offset_of_chunk(left) > rows_.offset_of_chunk(right);
-  });
-  for (const std::size_t chunk : groups) {
+      groups.push_back({rows_.offset_of_chunk(chunk), chunk});
+  std::sort(groups.begin(), groups.end(),
+            [](const Place& left, const Place& right) { return left.offset > right.offset; });
+  for (const auto& [offset, chunk] : groups) {
     if (!is_fragmented()) return {};
-    const auto to_front = [&](ChunkMerge& merge) {
-      merge.place_before(rows_.offset_of_chunk(chunk));
+    const auto to_front = [offset = offset](ChunkMerge& merge) {
+      merge.place_before(offset);
       merge.may_omit_records();
     };
     Again outcome{};

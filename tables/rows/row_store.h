@@ -235,10 +235,9 @@ class RowStore final {
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   /// Bytes of one chunk or group in the pool, with MVCC entries.
   std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
-  /// Where the chunk, or its group, lies in the pool. While the table is merged.
-  std::uint64_t offset_of_chunk(std::size_t chunk) const noexcept {
-    return chunk_list_.offset(chunk);
-  }
+  /// Where the chunk, or its group, lies in the pool. The merge calls it, so the chunk stays there;
+  /// writers may append chunks meanwhile.
+  std::uint64_t offset_of_chunk(std::size_t chunk) const;
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   /// Bytes of the chunks that are not groups.
   std::uint64_t delta_bytes() const noexcept {

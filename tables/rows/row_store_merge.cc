@@ -125,6 +125,11 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
   return {};
 }
 
+std::uint64_t RowStore::offset_of_chunk(std::size_t chunk) const {
+  const std::lock_guard guard(grow_mutex_);
+  return chunk_list_.offset(chunk);
+}
+
 void RowStore::for_each_group(FunctionRef<void(const RowGroup&)> visit) const {
   const std::lock_guard guard(grow_mutex_);
   for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
