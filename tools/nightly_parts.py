@@ -24,11 +24,13 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
 class Programs:
-    """Where the programs of a release build and of a libFuzzer build are."""
+    """Where the programs are of a release build, of a libFuzzer build, and of a build that charges
+    reads of emulated SCM."""
 
-    def __init__(self, release, libfuzzer):
+    def __init__(self, release, libfuzzer, scm):
         self.release = release
         self.libfuzzer = libfuzzer
+        self.scm = scm
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -242,12 +244,18 @@ def drivers(programs, _, __):
             for driver in ("shell", "python", "apsw", "adbc", "jdbc")]
 
 
+def scm(programs, _, __):
+    return [Step("0", [os.path.join(programs.scm, "test", "scm", "flugs_scm_test")])]
+
+
 PARTS = (
     Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
          ("flugs_c",), setup="--languages"),
     Part("drivers", "the extension of SQLite in programs that load it", 1, "run", drivers,
          ("flugs_sqlite_extension",), setup="--drivers"),
+    Part("scm", "reads of emulated SCM, those charged against those the processor saw", 1, "run",
+         scm, ("tests_scm",), preset="scm-test"),
     Part("explore", "crash states of every protocol, every mutation, waste by site",
          50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
     Part("crashtest", "crash states of the example of a user's workload",
