@@ -229,9 +229,12 @@ class Column {
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
               const Value& value) const noexcept {
-    // The common key column: an integer that the row holds itself and that is never NULL.
-    if (decoder_.kind.load(std::memory_order_relaxed) == DecodeKind::kNarrow && !nullable_)
+    // The common key columns: integers that the row holds itself and that are never NULL.
+    const DecodeKind kind = decoder_.kind.load(std::memory_order_relaxed);
+    if (kind == DecodeKind::kNarrow && !nullable_)
       return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
+    if (kind == DecodeKind::kWide && !nullable_)
+      return static_cast<std::int64_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     return equals_in_general(layout, row, index, value);
   }
 

@@ -34,8 +34,9 @@ std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head
   for (std::uint32_t row = head; row != kNoRow; row = data_.rows.previous(row)) {
     if (!key.matches(row, values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
-    if (visibility.happened(data_.rows.version(row).deleted)) return kNoRow;
-    if (visibility.happened(data_.rows.version(row).created)) return row;
+    const mvcc::VersionLayout& version = data_.rows.version(row);
+    if (visibility.happened(version.deleted)) return kNoRow;
+    if (visibility.happened(version.created)) return row;
   }
   return kNoRow;
 }
