@@ -11,22 +11,27 @@ namespace flugs::sqlite {
 Status Cursor::filter(const Plan& plan, sqlite3_value** arguments) {
   drop_rows();
   FLUGS_TRY(table_.check());
-  if (reads == Reads::kNothing) {
-    Result<Transaction*> entered = table_.session.enter(*this);
-    if (!entered.ok()) return std::move(entered).status();
-    transaction_ = *entered;
-  }
   plan_ = &plan;
   switch (plan.way) {
     case Plan::Way::kGet:
     case Plan::Way::kWalk:
       return find_by_key(plan, arguments);
     case Plan::Way::kRowId:
+      FLUGS_TRY(enter());
       return find_row(plan, arguments);
     case Plan::Way::kScan:
       break;
   }
+  FLUGS_TRY(enter());
   return begin_stream(plan, arguments);
+}
+
+Status Cursor::enter() {
+  if (reads != Reads::kNothing) return {};
+  Result<Transaction*> entered = table_.session.enter(*this);
+  if (!entered.ok()) return std::move(entered).status();
+  transaction_ = *entered;
+  return {};
 }
 
 Status Cursor::find_row(const Plan& plan, sqlite3_value** arguments) {
@@ -82,14 +87,20 @@ Meaning Cursor::read_key(const Plan& plan, sqlite3_value** arguments) {
       continue;
     }
     if (term.kind == Term::Kind::kIn) {
+      has_more_ = true;
       if (!read_list(term, arguments[term.argument])) return Meaning::kUnclear;
       if (list_.empty()) return Meaning::kNothing;
       has_list = true;
       list_place_ = i;
       continue;
     }
-    const Comparison c = compare(table_.shape.columns[term.column], term.op,
-                                 arguments[term.argument], term.is_literal);
+    const Column& column = table_.shape.columns[term.column];
+    sqlite3_value* const wanted = arguments[term.argument];
+    if (column.type == Type::kInt64 && sqlite3_value_type(wanted) == SQLITE_INTEGER) {
+      key_[i] = Value::int64(sqlite3_value_int64(wanted));  // the usual key; the term is = or IS
+      continue;
+    }
+    const Comparison c = compare(column, term.op, wanted, term.is_literal);
     if (c.meaning != Meaning::kExact) return c.meaning;
     key_[i] = c.value;
   }
@@ -102,10 +113,18 @@ Meaning Cursor::read_key(const Plan& plan, sqlite3_value** arguments) {
 
 Status Cursor::find_by_key(const Plan& plan, sqlite3_value** arguments) {
   const Meaning meaning = read_key(plan, arguments);
+  if (meaning == Meaning::kExact && plan.way == Plan::Way::kGet &&
+      !table_.session.is_in_transaction())
+    table_.session.prefetch(table_.shape.keys[plan.key].id, {key_.data(), key_size_});
+  FLUGS_TRY(enter());
   if (meaning == Meaning::kNothing) return {};
   if (meaning != Meaning::kExact) return begin_stream(plan, arguments);
   if (!list_.empty()) return find_next_of_list();
   if (plan.way == Plan::Way::kWalk) return begin_walk(plan, arguments);
+  return get(plan);
+}
+
+Status Cursor::get(const Plan& plan) {
   const Key& key = table_.shape.keys[plan.key];
   Result<Row> row = transaction_->get(key.id, std::span<const Value>(key_.data(), key_size_));
   if (row.ok()) {
@@ -151,6 +170,7 @@ Meaning Cursor::read_bound(const Plan& plan, std::uint16_t term, sqlite3_value**
 }
 
 Status Cursor::begin_walk(const Plan& plan, sqlite3_value** arguments) {
+  has_more_ = true;
   const Key& key = table_.shape.keys[plan.key];
   const std::span<const Value> prefix(key_.data(), key_size_);
   if (plan.lower == Plan::kNone && plan.upper == Plan::kNone) {
@@ -251,7 +271,11 @@ Value Cursor::value(std::size_t column) const {
 }
 
 void Cursor::give_column(sqlite3_context* context, std::size_t column) const {
-  give(context, table_.shape.columns[column], value(column));
+  const Column& of = table_.shape.columns[column];
+  if (source_ == Source::kFound)
+    give(context, table_.session.texts(), of, found_.get_unchecked<Value>(of.id));
+  else
+    give(context, table_.session.texts(), of, value(column));
 }
 
 void Cursor::copy_row(Own& own) const {
@@ -287,11 +311,14 @@ void Cursor::outlive(bool keeps_rows) noexcept {
   drop_rows();
   source_ = is_copied ? Source::kOwn : Source::kGone;
   own_ = std::move(own);
+  has_more_ = true;
   at_ = 0;
 }
 
 void Cursor::drop_rows() noexcept {
   source_ = Source::kEnd;
+  if (!has_more_) return;
+  has_more_ = false;
   if (walk_) walk_.reset();
   if (stream_) {
     stream_.reset();

@@ -45,7 +45,7 @@ class Cursor : public sqlite3_vtab_cursor {
   void outlive(bool keeps_rows) noexcept;
 
   Reads reads = Reads::kNothing;
-  std::shared_ptr<Transaction> reader;  ///< with kReader
+  Reader* reader = nullptr;  ///< with kReader
 
  private:
   enum class Source : std::uint8_t {
@@ -72,8 +72,10 @@ class Cursor : public sqlite3_vtab_cursor {
     std::deque<std::string> texts;
   };
 
+  Status enter();
   Status find_row(const Plan& plan, sqlite3_value** arguments);
   Status find_by_key(const Plan& plan, sqlite3_value** arguments);
+  Status get(const Plan& plan);
   Meaning read_key(const Plan& plan, sqlite3_value** arguments);
   bool read_list(const Term& term, sqlite3_value* list);
   Status find_next_of_list();
@@ -95,6 +97,7 @@ class Cursor : public sqlite3_vtab_cursor {
   Transaction* transaction_ = nullptr;
   Source source_ = Source::kEnd;
   const Plan* plan_ = nullptr;
+  bool has_more_ = false;  // than found_: a walk, a list, a stream or copied rows to be let go of
   std::array<Value, 17> key_;
   std::size_t key_size_ = 0;
   Row found_;

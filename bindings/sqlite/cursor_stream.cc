@@ -112,6 +112,7 @@ std::vector<query::Item> Cursor::outputs(const Plan& plan) {
 }
 
 Status Cursor::begin_stream(const Plan& plan, sqlite3_value** arguments) {
+  has_more_ = true;
   query::Expr where;
   for (const Term& term : plan.terms)
     if (!add_condition(where, term, arguments)) return {};

@@ -1,6 +1,7 @@
 #include "bindings/sqlite/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bindings/sqlite/cursor.h"
 
@@ -71,27 +72,29 @@ Result<Transaction*> Session::enter(Cursor& cursor) {
     cursor.reads = Cursor::Reads::kMain;
     return main;
   }
-  if (reader_ == nullptr) reader_ = std::make_shared<Transaction>();
-  if (!reader_->is_open()) {
+  if (reader_ == nullptr) reader_ = std::make_unique<Reader>();
+  if (reader_->cursors == 0) {
     Result<Database*> database = this->database();
     if (!database.ok()) return std::move(database).status();
     Result<Transaction> begun = (*database)->begin(AccessMode::kReadOnly);
     if (!begun.ok()) return std::move(begun).status();
-    *reader_ = *std::move(begun);
+    reader_->transaction = *std::move(begun);
   }
+  ++reader_->cursors;
   ++reader_cursors_;
   cursor.reads = Cursor::Reads::kReader;
-  cursor.reader = reader_;
-  return reader_.get();
+  cursor.reader = reader_.get();
+  return &reader_->transaction;
 }
 
 void Session::exit(Cursor& cursor) noexcept {
   if (cursor.reads == Cursor::Reads::kReader) {
     --reader_cursors_;
-    // The last cursor of a reader that is not for new ones destroys it.
-    const bool is_current = cursor.reader == reader_;
-    cursor.reader.reset();
-    if (is_current && reader_.use_count() == 1) reader_->abort();
+    Reader* const reader = std::exchange(cursor.reader, nullptr);
+    if (--reader->cursors == 0) {
+      reader->transaction.abort();
+      if (reader != reader_.get()) delete reader;  // it is not for new cursors
+    }
   } else if (cursor.reads == Cursor::Reads::kMain) {
     std::erase(main_cursors_, &cursor);
   }
@@ -136,9 +139,9 @@ Status Session::commit() {
   if (!status.ok()) {
     has_failed_ = true;
     main_.abort();
-  } else if (reader_ != nullptr && reader_->is_open()) {
-    // Its cursors keep it; others see what was committed.
-    reader_.reset();
+  } else if (reader_ != nullptr && reader_->cursors != 0) {
+    // The last of its cursors deletes it; others see what was committed.
+    static_cast<void>(reader_.release());
   }
   return status;
 }

@@ -2,18 +2,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/sqlite/pools.h"
 #include "bindings/sqlite/sqlite_api.h"
+#include "bindings/sqlite/texts.h"
 #include "flugs/status.h"
 #include "flugs/transaction.h"
 
 namespace flugs::sqlite {
 
 class Cursor;
+
+/// A transaction that reads for cursors outside of BEGIN.
+struct Reader {
+  Transaction transaction;
+  std::uint32_t cursors = 0;
+};
 
 /// What a connection of SQLite has of flugs: a pool, and the transactions in which its statements
 /// read and write.
@@ -33,6 +41,7 @@ class Session {
   ~Session();
 
   sqlite3* db() const noexcept { return db_; }
+  Texts& texts() noexcept { return texts_; }
   bool has_pool() const noexcept { return pool_ != nullptr; }
   const std::string& path() const noexcept { return pool_->path; }
   std::shared_ptr<const Pool> pool() const noexcept { return pool_; }
@@ -52,6 +61,10 @@ class Session {
   /// Ends the use of the pool; no transaction is open.
   void leave() noexcept;
 
+  /// Starts loading what `get` will read first. A pool is open.
+  void prefetch(KeyId key, std::span<const Value> values) const noexcept {
+    pool_->database.prefetch(key, values);
+  }
   /// The transaction in which a cursor reads from now on. Fails with: as Database::begin, and
   /// kInvalidArgument.
   Result<Transaction*> enter(Cursor& cursor);
@@ -97,10 +110,11 @@ class Session {
   std::vector<Mark>::iterator mark_of(int number) noexcept;
 
   sqlite3* db_;
+  Texts texts_;
   std::shared_ptr<Pool> pool_;
   Isolation isolation_ = Isolation::kSnapshot;
-  std::shared_ptr<Transaction> reader_;  ///< of new cursors; not open: none has it
-  std::uint32_t reader_cursors_ = 0;     ///< of all readers
+  std::unique_ptr<Reader> reader_;    ///< of new cursors; without one it is not open
+  std::uint32_t reader_cursors_ = 0;  ///< of all readers
   Transaction main_;
   bool is_enlisted_ = false;
   bool has_failed_ = false;     ///< `commit` has; only a rollback helps

@@ -57,7 +57,7 @@ Result<VirtualTable::Standing> VirtualTable::standing() {
   return compare();
 }
 
-Status VirtualTable::check() {
+Status VirtualTable::check_again() {
   FLUGS_ASSIGN(const Standing now, standing());
   switch (now) {
     case Standing::kSame:

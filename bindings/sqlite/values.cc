@@ -156,20 +156,9 @@ Status take(const std::string& table, const Column& column, sqlite3_value* from,
   return misfit(table, column, from);
 }
 
-void give_null(sqlite3_context* context) { sqlite3_result_null(context); }
-
-void give_text(sqlite3_context* context, Type type, std::string_view text) {
-  if (type == Type::kBytes)
-    sqlite3_result_blob64(context, text.data() == nullptr ? "" : text.data(), text.size(),
-                          SQLITE_TRANSIENT);
-  else
-    sqlite3_result_text64(context, text.data() == nullptr ? "" : text.data(), text.size(),
-                          SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
 namespace {
 
-void give_decimal(sqlite3_context* context, std::uint8_t scale, std::int64_t units) {
+void give_decimal(sqlite3_context* context, Texts& texts, std::uint8_t scale, std::int64_t units) {
   static constexpr std::array<double, 19> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
                                                      1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
                                                      1e14, 1e15, 1e16, 1e17, 1e18};
@@ -179,38 +168,36 @@ void give_decimal(sqlite3_context* context, std::uint8_t scale, std::int64_t uni
     // Both numbers are exact, so the quotient is the double nearest to the decimal.
     sqlite3_result_double(context, static_cast<double>(units) / kPowers[scale]);
   else
-    give_text(context, Type::kString, Value::decimal(units, scale).to_string());
+    texts.give_text(context, Value::decimal(units, scale).to_string());
 }
 
 }  // namespace
 
-void give_number(sqlite3_context* context, const Column& column, std::int64_t raw) {
+void give(sqlite3_context* context, Texts& texts, const Column& column, const Value& value) {
+  if (value.is_null()) return;  // the result of a call that says nothing
   std::array<char, kTimeTextMax> text;
   switch (column.type) {
     case Type::kDouble:
-      sqlite3_result_double(context, Value::from_raw(Type::kDouble, raw).as_double());
+      sqlite3_result_double(context, value.as_double());
       break;
     case Type::kDecimal:
-      give_decimal(context, column.scale, raw);
+      give_decimal(context, texts, column.scale, value.raw());
       break;
     case Type::kDate:
-      give_text(context, Type::kString, {text.data(), write_date(raw, text.data())});
+      texts.give_text(context, {text.data(), write_date(value.raw(), text.data())});
       break;
     case Type::kTimestamp:
-      give_text(context, Type::kString, {text.data(), write_timestamp(raw, text.data())});
+      texts.give_text(context, {text.data(), write_timestamp(value.raw(), text.data())});
+      break;
+    case Type::kString:
+      texts.give_text(context, value.as_string());
+      break;
+    case Type::kBytes:
+      texts.give_blob(context, value.as_string());
       break;
     default:
-      sqlite3_result_int64(context, raw);
+      sqlite3_result_int64(context, value.raw());
   }
-}
-
-void give(sqlite3_context* context, const Column& column, const Value& value) {
-  if (value.is_null())
-    sqlite3_result_null(context);
-  else if (column.type == Type::kString || column.type == Type::kBytes)
-    give_text(context, column.type, value.as_string());
-  else
-    give_number(context, column, value.raw());
 }
 
 namespace {

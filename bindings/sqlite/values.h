@@ -7,6 +7,7 @@
 
 #include "bindings/sqlite/columns.h"
 #include "bindings/sqlite/sqlite_api.h"
+#include "bindings/sqlite/texts.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
 
@@ -20,11 +21,7 @@ namespace flugs::sqlite {
 Status take(const std::string& table, const Column& column, sqlite3_value* from, Value& to);
 
 /// Gives a value of a column as the result of a call.
-void give(sqlite3_context* context, const Column& column, const Value& value);
-void give_null(sqlite3_context* context);
-/// Of every type but string and bytes.
-void give_number(sqlite3_context* context, const Column& column, std::int64_t raw);
-void give_text(sqlite3_context* context, Type type, std::string_view text);
+void give(sqlite3_context* context, Texts& texts, const Column& column, const Value& value);
 
 /// A comparison of a column with a value.
 enum class Compare : std::uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kIs };
