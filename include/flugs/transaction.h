@@ -405,7 +405,8 @@ class Transaction {
   Result<std::uint64_t> update_where(TableId table, const query::Expr& where,
                                      std::initializer_list<query::Assignment> changes,
                                      const CallOptions& options = {});
-  /// Deletes every visible row for which `where` is true, and returns their number.
+  /// Deletes every visible row for which `where` is true, and returns their number. With
+  /// kReadCommitted it looks again if another transaction has changed one of the rows meanwhile.
   /// Durable when: commit returns ok.
   /// Fails with: kInvalidArgument (the condition), kOverflow, kOutOfMemory, kCancelled
   /// (CallOptions::stop), and as remove; then no row is deleted.

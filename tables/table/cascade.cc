@@ -150,8 +150,12 @@ Status Cascade::may_go_on(std::size_t rows_left) {
 Status Cascade::act_on_child(Table& child, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
   RowWriter writer(child, context_);
-  return changes.empty() ? writer.remove_only(RowId(row))
-                         : writer.update_only(RowId(row), changes).status();
+  Status s = changes.empty() ? writer.remove_only(RowId(row))
+                             : writer.update_only(RowId(row), changes).status();
+  if (s.code() != StatusCode::kNotFound) return s;
+  // With read committed: the caller named another row, which is there.
+  context_.note_conflict(ConflictReason::kRowWritten, child.id().value(), row, mvcc::kNoStamp);
+  return Status(StatusCode::kConflict);
 }
 
 // Prepares the indexes that opening left, for tables whose keys will be looked up or whose rows may
@@ -174,6 +178,7 @@ Status Cascade::prepare_related(Table& table) noexcept {
 Status Cascade::finish() {
   FLUGS_DCHECK(mark_.writes <= context_.writes.size());
   const Visit visiting(context_);  // which may take long
+  const std::uint64_t conflicts = context_.conflicts.get();
   Status s;
   RowsMade made(context_, mark_);
   for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
@@ -198,7 +203,8 @@ Status Cascade::finish() {
     }
   }
   if (s.ok()) return s;
-  if (s.code() == StatusCode::kConflict) context_.conflicts.add();
+  const bool is_counted = context_.conflicts.get() != conflicts;  // by the write that met it
+  if (s.code() == StatusCode::kConflict && !is_counted) context_.conflicts.add();
   // The refusal depends on rows that were changed on the way to it, and undoing leaves no trace of
   // them: so note them as read.
   const bool is_refused = reads != nullptr && !is_stopped_;

@@ -338,6 +338,9 @@ Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
           std::this_thread::yield();
           continue;
         }
+        // Committed since the call's snapshot: the caller may look again.
+        if (context_.reads_anew() && has_newer_version(*locked))
+          return Status(StatusCode::kNotFound);
         break;
     }
     context_.note_conflict(ConflictReason::kRowWritten, data_.layout.table_id, row, mvcc::kNoStamp);
@@ -350,8 +353,7 @@ Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
 // the row.
 bool RowWriter::is_giving_way(std::uint32_t row) const {
   if (!context_.locks.is_own(table_.lock_name(row))) return false;
-  return context_.visibility.resolve(data_.rows.version(row).deleted).fate !=
-         mvcc::Visibility::Fate::kCommitted;
+  return !has_newer_version(data_.rows.version(row));
 }
 
 // A writer stores its tag and then looks for a lock; a locker does it the other way round

@@ -160,6 +160,10 @@ class RowWriter final {
   Result<std::uint32_t> make_version(std::uint32_t row, std::span<const ColumnValue> changes);
   Status lock_row(std::uint32_t row, mvcc::VersionLayout*& locked);
   bool is_giving_way(std::uint32_t row) const;
+  /// Whether another transaction has committed a change of the row, whatever the snapshot.
+  bool has_newer_version(const mvcc::VersionLayout& version) const noexcept {
+    return context_.visibility.resolve(version.deleted).fate == mvcc::Visibility::Fate::kCommitted;
+  }
   Status respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const;
   void note_inserted(std::uint32_t row);
   void note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys);

@@ -188,6 +188,8 @@ TEST_CASE("an update_where that is stopped has not changed the transaction's own
 TEST_CASE("an update_where that meets a newer row has not changed the transaction's own rows",
           "[api]") {
   constexpr std::int64_t kOthers = 100;
+  const bool commits = GENERATE(true, false);
+  CAPTURE(commits);
   Counters counters;
   Transaction t = must(counters.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted));
   counters.insert(t, kOthers, 10, 0);
@@ -196,27 +198,66 @@ TEST_CASE("an update_where that meets a newer row has not changed the transactio
     counters.insert(other, 0, kOthers, 0);
     must(other.commit());
   }
-  // When the first row is about to be changed, another thread commits a change of all others.
+  // When the first row is about to be changed, another thread changes all others.
   bool is_changed = false;
+  Transaction open;
   const CallOptions options{.progress = [&](const Progress& progress) {
     if (progress.phase != "update_where" || std::exchange(is_changed, true)) return;
     std::thread([&] {
       Result<Transaction> other = counters.database->begin();
       if (!other.ok()) return;
       const query::Expr where = col("id") < kOthers;
-      if (other->update_where(counters.table, where, {{"n", query::constant(100)}}).ok())
+      if (!other->update_where(counters.table, where, {{"n", query::constant(100)}}).ok()) return;
+      if (commits)
         static_cast<void>(other->commit());
+      else
+        open = *std::move(other);
     }).join();
   }};
   const auto add_one = [&] {
     return t.update_where(counters.table, col("n") < 50, {{"n", col("n") + 1}}, options);
   };
-  CHECK(add_one().code() == StatusCode::kConflict);
+  const std::uint64_t conflicts = counters.database->statistics().conflicts;
+  if (commits) {
+    // The call begins again, and finds only its own rows.
+    CHECK(must(add_one()) == 10);
+    CHECK(counters.database->statistics().conflicts == conflicts);
+  } else {
+    CHECK(add_one().code() == StatusCode::kConflict);
+    CHECK(counters.database->statistics().conflicts == conflicts + 1);
+    CHECK(counters.sum(t, kOthers) == 0);
+    must(open.commit());
+    CHECK(must(add_one()) == 10);
+  }
   CHECK(is_changed);
-  CHECK(counters.sum(t, kOthers) == 0);
-  CHECK(must(add_one()) == 10);
   CHECK(counters.sum(t, kOthers) == 10);
   CHECK(counters.sum(t) == 10 + 100 * kOthers);
+  must(t.commit());
+  must(counters.database->check());
+}
+
+TEST_CASE("a remove_where that meets newer rows looks again", "[api]") {
+  constexpr std::int64_t kRows = 100;
+  Counters counters;
+  Transaction setup = must(counters.database->begin());
+  counters.insert(setup, 0, kRows, 0);
+  must(setup.commit());
+  Transaction t = must(counters.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted));
+  // When the first row is about to be deleted, another thread commits a change of the even rows.
+  bool is_changed = false;
+  const CallOptions options{.progress = [&](const Progress& progress) {
+    if (progress.phase != "remove_where" || std::exchange(is_changed, true)) return;
+    std::thread([&] {
+      Result<Transaction> other = counters.database->begin();
+      if (!other.ok()) return;
+      const query::Expr where = col("id") % 2 == 0;
+      if (other->update_where(counters.table, where, {{"n", query::constant(100)}}).ok())
+        static_cast<void>(other->commit());
+    }).join();
+  }};
+  CHECK(must(t.remove_where(counters.table, col("n") < 50, options)) == kRows / 2);
+  CHECK(is_changed);
+  CHECK(counters.sum(t) == 100 * kRows / 2);
   must(t.commit());
   must(counters.database->check());
 }
@@ -244,6 +285,76 @@ TEST_CASE("an update_where changes rows to which its own cascades have come befo
     CHECK(after.row_count() == kRows);
     t.abort();
   }
+  must(database->check());
+}
+
+/// A parent with the id 2, whose children are deleted with it.
+struct Family {
+  explicit Family(std::int64_t count) {
+    TableSchema parents("parents");
+    parents.column("id", Type::kInt64).primary_key({"id"});
+    parent = must(database->ensure_table(parents));
+    TableSchema children("children");
+    children.column("id", Type::kInt64).column("parent", Type::kInt64).primary_key({"id"});
+    children.foreign_key("up", {"parent"}, "parents", ReferenceAction::kCascade);
+    child = must(database->ensure_table(children));
+    Transaction t = must(database->begin());
+    must(t.insert(parent, {2}));
+    for (std::int64_t id = 0; id < count; ++id) must(t.insert(child, {id, 2}));
+    must(t.commit());
+  }
+  Status give_other_id(Transaction& t, std::int64_t id) const {
+    return t.update(must(child.primary_key()), {id}, {{must(child.column("id")), -1}}).status();
+  }
+
+  TemporaryDatabase database;
+  Table parent;
+  Table child;
+};
+
+TEST_CASE("a cascade that meets a row of another transaction is one conflict", "[api]") {
+  const Isolation isolation = GENERATE(Isolation::kSnapshot, Isolation::kReadCommitted);
+  const bool is_committed = GENERATE(true, false);
+  Family family(1);
+  TemporaryDatabase& database = family.database;
+  Transaction t = must(database->begin(AccessMode::kReadWrite, isolation));
+  const RowId two = must(t.get(must(family.parent.primary_key()), {2})).id();
+  Transaction other = must(database->begin());
+  must(family.give_other_id(other, 0));
+  if (is_committed) must(other.commit());
+  const std::uint64_t before = database->statistics().conflicts;
+  // With read committed the cascade looks for children behind a change that was committed.
+  const bool is_conflict = isolation == Isolation::kSnapshot || !is_committed;
+  const Status removed = t.remove(family.parent, two);
+  CHECK(removed.code() == (is_conflict ? StatusCode::kConflict : StatusCode::kOk));
+  CHECK(database->statistics().conflicts == before + (is_conflict ? 1 : 0));
+  must(t.commit());
+  if (!is_committed) must(other.commit());
+  must(database->check());
+}
+
+TEST_CASE("a cascade whose rows are changed on its way is a conflict at every level", "[api]") {
+  constexpr std::int64_t kChildren = 3000;
+  const Isolation isolation = GENERATE(Isolation::kSnapshot, Isolation::kReadCommitted);
+  Family family(kChildren);
+  TemporaryDatabase& database = family.database;
+  Transaction t = must(database->begin(AccessMode::kReadWrite, isolation));
+  // When the first children are deleted, another thread commits a change of the last one.
+  bool is_changed = false;
+  const CallOptions options{.progress = [&](const Progress& progress) {
+    if (progress.done < 2 || std::exchange(is_changed, true)) return;
+    std::thread([&] {
+      Result<Transaction> other = database->begin();
+      if (other.ok() && family.give_other_id(*other, kChildren - 1).ok())
+        static_cast<void>(other->commit());
+    }).join();
+  }};
+  const std::uint64_t before = database->statistics().conflicts;
+  CHECK(t.remove_where(family.parent, col("id") == 2, options).code() == StatusCode::kConflict);
+  CHECK(is_changed);
+  CHECK(database->statistics().conflicts == before + 1);
+  CHECK(must(t.get(must(family.parent.primary_key()), {2})).id().value() == 0);
+  t.abort();
   must(database->check());
 }
 
