@@ -67,6 +67,13 @@ TableShape TableShape::of(TableId id, const TableSchema& schema) {
   for (const ForeignKeySchema& foreign : schema.foreign_keys) {
     shape.moves_on_delete |= foreign.on_delete == ReferenceAction::kSetNull;
     shape.moves_on_update |= foreign.on_update != ReferenceAction::kRestrict;
+    if (foreign.on_delete != ReferenceAction::kSetNull &&
+        foreign.on_update == ReferenceAction::kRestrict)
+      continue;
+    for (std::size_t i = 0; i < shape.columns.size(); ++i)
+      if (std::find(foreign.columns.begin(), foreign.columns.end(), shape.columns[i].name) !=
+          foreign.columns.end())
+        shape.moved_columns |= column_bit(i);
   }
   return shape;
 }

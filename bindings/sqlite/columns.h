@@ -48,8 +48,11 @@ struct TableShape {
   std::size_t width = 0;       ///< columns of the pool's table, dropped ones included
   bool gives_numbers = false;  ///< has an auto-increment column
   // A foreign key may give a row of the table another value, and so another version.
-  bool moves_on_delete = false;  ///< when rows of another table, or of this one, are deleted
-  bool moves_on_update = false;  ///< when they are updated
+  bool moves_on_delete = false;     ///< when rows of another table, or of this one, are deleted
+  bool moves_on_update = false;     ///< when they are updated
+  std::uint64_t moved_columns = 0;  ///< that a foreign key may change; see column_bit
+
+  bool moves() const noexcept { return moves_on_delete || moves_on_update; }
 
   static TableShape of(TableId id, const TableSchema& schema);
   /// Whether statements for this shape do what they should on a table that has the shape `now`:
@@ -58,6 +61,11 @@ struct TableShape {
   /// The CREATE TABLE that SQLite is told.
   std::string declaration() const;
 };
+
+/// The bit of a column in a set of columns. Those from the 64th on share one.
+constexpr std::uint64_t column_bit(std::size_t column) noexcept {
+  return std::uint64_t{1} << (column < 63 ? column : 63);
+}
 
 /// The type as SQL names it: "INTEGER", "DECIMAL(18,2)", ...
 std::string sql_type(Type type, std::uint8_t scale);

@@ -250,6 +250,14 @@ std::int64_t Cursor::row_id() const noexcept {
   }
 }
 
+void Cursor::note_row() {
+  const TableShape& shape = table_.shape;
+  if (!shape.has_primary_key) return;
+  std::vector<Value> key;
+  for (const std::uint16_t column : shape.keys.front().columns) key.push_back(value(column));
+  table_.rows_read.note_row(row_id(), key);
+}
+
 Value Cursor::value(std::size_t column) const {
   const Column& of = table_.shape.columns[column];
   switch (source_) {

@@ -38,6 +38,8 @@ class Cursor : public sqlite3_vtab_cursor {
   bool is_at_end() const noexcept { return source_ == Source::kEnd; }
   void give_column(sqlite3_context* context, std::size_t column) const;
   std::int64_t row_id() const noexcept;
+  /// Notes the row in RowsRead, with its primary key.
+  void note_row();
   /// Lets go of all rows, and of the transaction.
   void close() noexcept;
   /// The transaction is about to end, or to undo writes. The cursor copies what is left of its

@@ -35,7 +35,7 @@ query::Expr condition(const query::Expr& column, Compare op, const Value& value)
 }
 
 bool is_used(std::uint64_t columns_used, std::size_t column) noexcept {
-  return (columns_used >> std::min<std::size_t>(column, 63) & 1) != 0;
+  return (columns_used & column_bit(column)) != 0;
 }
 
 /// What every text begins with that a pattern of GLOB fits.
@@ -97,14 +97,18 @@ bool Cursor::add_condition(query::Expr& where, const Term& term, sqlite3_value**
 
 std::vector<query::Item> Cursor::outputs(const Plan& plan) {
   std::vector<query::Item> items;
-  lanes_.assign(table_.shape.columns.size(), Lane());
+  const TableShape& shape = table_.shape;
+  lanes_.assign(shape.columns.size(), Lane());
+  std::vector<std::uint16_t> noted;  // by note_row
+  if (shape.moves() && shape.has_primary_key) noted = shape.keys.front().columns;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const bool is_sorted = std::any_of(plan.sort.begin(), plan.sort.end(),
                                        [&](const SortColumn& by) { return by.column == i; });
-    lanes_[i].is_used = is_sorted || is_used(plan.columns_used, i);
+    const bool is_noted = std::find(noted.begin(), noted.end(), i) != noted.end();
+    lanes_[i].is_used = is_sorted || is_noted || is_used(plan.columns_used, i);
     if (!lanes_[i].is_used) continue;
     lanes_[i].place = items.size();
-    items.emplace_back(table_.shape.columns[i].name);
+    items.emplace_back(shape.columns[i].name);
   }
   id_place_ = items.size();
   items.emplace_back(query::row_id().as(kIdName));

@@ -82,6 +82,27 @@ Status VirtualTable::check_names() {
   return check();
 }
 
+void RowsRead::note_row(std::int64_t id, std::span<const Value> key) {
+  std::vector<Part>& parts = keys_[id];
+  parts.clear();
+  for (const Value& value : key) {
+    const bool is_text =
+        !value.is_null() && (value.type() == Type::kString || value.type() == Type::kBytes);
+    parts.push_back({value, is_text ? std::string(value.as_string()) : std::string()});
+  }
+}
+
+std::vector<Value> RowsRead::key_of(std::int64_t id) const {
+  std::vector<Value> key;
+  if (const auto found = keys_.find(id); found != keys_.end())
+    for (const auto& [value, text] : found->second) {
+      const bool is_text =
+          !value.is_null() && (value.type() == Type::kString || value.type() == Type::kBytes);
+      key.push_back(is_text ? Value::from_bytes(value.type(), text) : value);
+    }
+  return key;
+}
+
 namespace {
 
 VirtualTable& table_of(sqlite3_vtab* table) { return *static_cast<VirtualTable*>(table); }
@@ -198,6 +219,7 @@ int open(sqlite3_vtab* base, sqlite3_vtab_cursor** cursor) {
       *cursor = table.spare.back().release();
       table.spare.pop_back();
     }
+    if (table.shape.moves()) table.rows_read.open_cursor();
     return SQLITE_OK;
   });
 }
@@ -208,6 +230,7 @@ int close(sqlite3_vtab_cursor* base) {
     std::unique_ptr<Cursor> cursor(&cursor_of(base));
     cursor->close();
     VirtualTable& table = table_of(base->pVtab);
+    if (table.shape.moves()) table.rows_read.close_cursor();
     if (table.spare.size() < kSpareMax) table.spare.push_back(std::move(cursor));
     return SQLITE_OK;
   });
@@ -233,15 +256,20 @@ int is_at_end(sqlite3_vtab_cursor* cursor) { return cursor_of(cursor).is_at_end(
 int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int number) {
   return guarded([&] {
     // What an UPDATE leaves as it is need not be read.
-    if (sqlite3_vtab_nochange(context) == 0)
-      cursor_of(cursor).give_column(context, static_cast<std::size_t>(number));
+    if (sqlite3_vtab_nochange(context) != 0) return SQLITE_OK;
+    VirtualTable& table = table_of(cursor->pVtab);
+    if (table.shape.moves()) table.rows_read.note_column(static_cast<std::size_t>(number));
+    cursor_of(cursor).give_column(context, static_cast<std::size_t>(number));
     return SQLITE_OK;
   });
 }
 
 int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
-  *out = cursor_of(cursor).row_id();
-  return SQLITE_OK;
+  return guarded([&] {
+    *out = cursor_of(cursor).row_id();
+    if (table_of(cursor->pVtab).shape.moves()) cursor_of(cursor).note_row();
+    return SQLITE_OK;
+  });
 }
 
 int update(sqlite3_vtab* base, int count, sqlite3_value** arguments, sqlite3_int64* row) {

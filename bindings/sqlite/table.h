@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,40 @@
 namespace flugs::sqlite {
 
 class Cursor;
+
+/// What a statement has read of a table whose rows it may move: a write of one row may make other
+/// versions of rows that SQLite has listed to be written, by foreign keys.
+///
+/// Thread-safety: that of the connection.
+class RowsRead {
+ public:
+  /// Before a cursor reads: the first one begins a statement.
+  void open_cursor() noexcept {
+    if (open_++ == 0) {
+      columns_ = 0;
+      keys_.clear();
+    }
+  }
+  void close_cursor() noexcept { --open_; }
+  void note_column(std::size_t column) noexcept { columns_ |= column_bit(column); }
+  /// A row that may be written, and its primary key.
+  void note_row(std::int64_t id, std::span<const Value> key);
+
+  /// Columns that were read: those of column_bit.
+  std::uint64_t columns() const noexcept { return columns_; }
+  /// The primary key of a row that was noted; empty without one.
+  std::vector<Value> key_of(std::int64_t id) const;
+
+ private:
+  /// A value that has its text.
+  struct Part {
+    Value value;
+    std::string text;
+  };
+  std::uint32_t open_ = 0;
+  std::uint64_t columns_ = 0;
+  std::unordered_map<std::int64_t, std::vector<Part>> keys_;
+};
 
 /// A table of a pool as a virtual table of SQLite.
 ///
@@ -45,6 +82,7 @@ struct VirtualTable : public SessionTable {
   /// Cursors to be used again.
   std::vector<std::unique_ptr<Cursor>> spare;
   std::vector<Value> values;  ///< of the row that is being written
+  RowsRead rows_read;         ///< if the shape moves rows
 
   /// Rows of the table, about; looked up anew after some calls.
   double row_count();

@@ -29,7 +29,6 @@ class Write {
   }
 
   Status update(sqlite3_value** arguments, bool replaces) {
-    const RowId row(static_cast<std::uint32_t>(sqlite3_value_int64(arguments[0])));
     if (sqlite3_value_int64(arguments[1]) != sqlite3_value_int64(arguments[0]))
       return Status(StatusCode::kInvalidArgument, "the rowid of a row of flugs cannot be changed");
     changes_.clear();
@@ -40,33 +39,65 @@ class Write {
       changes_.push_back(change);
     }
     if (changes_.empty()) return {};
-    Result<RowId> changed = transaction_.update(shape_.id, row, changes_);
-    if (changed.code() == StatusCode::kAlreadyExists && replaces) {
-      FLUGS_TRY(complete(row));
-      changed = replacing<Result<RowId>>(
-          [&] { return transaction_.update(shape_.id, row, changes_); }, row);
-    }
-    return missing_is(shape_.moves_on_update || shape_.moves_on_delete, changed.status());
+    const std::int64_t listed = sqlite3_value_int64(arguments[0]);
+    Status done = update_row(row_id(listed), replaces);
+    if (!is_missing(done)) return done;
+    // A foreign key may have changed what the new values were computed from.
+    const bool is_sure = !replaces && (table_.rows_read.columns() & shape_.moved_columns) == 0;
+    return with_newest(listed, shape_.moves(), is_sure,
+                       [&](RowId newest) { return update_row(newest, replaces); });
   }
 
   Status remove(sqlite3_value** arguments) {
-    const RowId row(static_cast<std::uint32_t>(sqlite3_value_int64(arguments[0])));
-    return missing_is(shape_.moves_on_delete, transaction_.remove(shape_.id, row));
+    const std::int64_t listed = sqlite3_value_int64(arguments[0]);
+    Status done = transaction_.remove(shape_.id, row_id(listed));
+    if (!is_missing(done)) return done;
+    return with_newest(listed, shape_.moves_on_delete, true,
+                       [&](RowId newest) { return transaction_.remove(shape_.id, newest); });
   }
 
   /// Whether a value was of a wrong type.
   bool has_misfit() const noexcept { return has_misfit_; }
 
  private:
+  static RowId row_id(std::int64_t listed) { return RowId(static_cast<std::uint32_t>(listed)); }
+
+  Status update_row(RowId row, bool replaces) {
+    Result<RowId> changed = transaction_.update(shape_.id, row, changes_);
+    if (changed.code() == StatusCode::kAlreadyExists && replaces) {
+      FLUGS_TRY(complete(row));
+      changed = replacing<Result<RowId>>(
+          [&] { return transaction_.update(shape_.id, row, changes_); }, row);
+    }
+    return changed.status();
+  }
+
   /// SQLite lists the rows of a statement before it writes the first one. A row that is missing
-  /// when its turn comes was deleted by the statement itself: by a cascade, or to make room for
-  /// another row. Then there is nothing to do, unless a cascade may have moved the row.
-  static Status missing_is(bool may_have_moved, const Status& status) {
-    if (status.code() != StatusCode::kNotFound || !status.message().empty()) return status;
+  /// when its turn comes was deleted by the statement itself, by a cascade or to make room for
+  /// another row; or a foreign key has changed it, so that it has another version.
+  static bool is_missing(const Status& status) {
+    return status.code() == StatusCode::kNotFound && status.message().empty();
+  }
+
+  /// Writes the newest version of a row that is missing, as a table of SQLite does. Nothing is to
+  /// do if the row was deleted. No row of the statement has another primary key by now: neither is
+  /// this row one that comes later, nor does a foreign key change this key.
+  template <typename Call>
+  Status with_newest(std::int64_t listed, bool may_have_moved, bool is_sure, Call&& write) {
     if (!may_have_moved) return {};
-    return Status(StatusCode::kNotFound,
-                  "a foreign key has changed or deleted a row before the statement came to it: "
-                  "use one statement for each row");
+    const std::vector<Value> key = table_.rows_read.key_of(listed);
+    bool is_key_kept = !key.empty();
+    for (std::size_t i = 0; i < key.size(); ++i)
+      is_key_kept = is_key_kept && !key[i].is_null() &&
+                    (column_bit(shape_.keys.front().columns[i]) & shape_.moved_columns) == 0;
+    if (!is_key_kept || !is_sure)
+      return Status(StatusCode::kNotFound,
+                    "a foreign key has changed or deleted a row before the statement came to it: "
+                    "use one statement for each row");
+    const Result<Row> row = transaction_.get(shape_.keys.front().id, key);
+    if (row.code() == StatusCode::kNotFound) return {};
+    if (!row.ok()) return row.status();
+    return write(row->id());
   }
 
   Status take_value(const Column& column, sqlite3_value* from, Value& to) {
