@@ -17,7 +17,8 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
   ~Interrupts();
 
-  /// Whether Ctrl-C came since the last call.
+  /// Whether Ctrl-C came since the last call. Call it behind each wait for a key: Ctrl-C ends the
+  /// wait, also if it comes before the wait begins.
   static bool take() noexcept;
 
  private:
