@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace flugs::sqlite {
 
@@ -17,6 +18,9 @@ class Definitions {
   std::uint64_t number() const noexcept { return number_; }
   /// Whether a change has begun, and has not ended.
   bool is_changing() const noexcept { return begun_ != 0; }
+  /// Held from the check of a new name to the moment when the pool has it. Rank: before all locks
+  /// of the pool.
+  std::mutex& names() noexcept { return names_; }
 
  private:
   friend class DefinitionChange;
@@ -24,6 +28,7 @@ class Definitions {
 
   std::atomic<std::uint64_t> number_;
   std::atomic<int> begun_{0};
+  std::mutex names_;
 };
 
 /// A change of definitions, while it lives: made before the change, destroyed after it.

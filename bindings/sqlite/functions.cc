@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,8 +118,8 @@ Result<sqlite3_int64> merge(Session& session, int count, sqlite3_value** argumen
   return rows;
 }
 
-/// `change(database, table, text of the second argument)` of the table that the first argument
-/// names, which is then shown anew.
+/// `change(session, database, table, text of the second argument)` of the table that the first
+/// argument names, which is then shown anew.
 template <typename Change>
 Status change_table(Session& session, sqlite3_value** arguments, Change&& change) {
   FLUGS_ASSIGN(Database * database, session.database());
@@ -128,28 +129,29 @@ Status change_table(Session& session, sqlite3_value** arguments, Change&& change
   FLUGS_ASSIGN(const TableId table, database->find_table(name));
   {
     const DefinitionChange changing = session.change_definitions();
-    FLUGS_TRY(change(*database, table, text));
+    FLUGS_TRY(change(session, *database, table, text));
   }
   return attach_again(session, name);
 }
 
-Status add_column(Database& database, TableId table, const std::string& text) {
+Status add_column(Session& session, Database& database, TableId table, const std::string& text) {
   FLUGS_ASSIGN(const ColumnSchema column, read_column(text));
+  const std::lock_guard names(session.names());
   FLUGS_TRY(check_new_column(database, table, column.name));
   return database.add_column(table, column).status();
 }
 
-Status drop_column(Database& database, TableId table, const std::string& name) {
+Status drop_column(Session&, Database& database, TableId table, const std::string& name) {
   FLUGS_ASSIGN(const ColumnId column, database.find_column(table, name));
   return database.drop_column(table, column);
 }
 
-Status add_index(Database& database, TableId table, const std::string& text) {
+Status add_index(Session&, Database& database, TableId table, const std::string& text) {
   FLUGS_ASSIGN(const KeySchema key, read_key(text));
   return database.add_key(table, key).status();
 }
 
-Status drop_index(Database& database, TableId table, const std::string& name) {
+Status drop_index(Session&, Database& database, TableId table, const std::string& name) {
   FLUGS_ASSIGN(const KeyId key, database.find_key(table, name));
   return database.drop_key(key);
 }
@@ -202,20 +204,22 @@ void schema_function(sqlite3_context* context, int, sqlite3_value** arguments) {
   });
 }
 
-template <Status (*kChange)(Database&, TableId, const std::string&)>
+template <Status (*kChange)(Session&, Database&, TableId, const std::string&)>
 void change_function(sqlite3_context* context, int, sqlite3_value** arguments) {
   answer(context, [&](Session& session) { return change_table(session, arguments, kChange); });
 }
 
 void rename_column_function(sqlite3_context* context, int, sqlite3_value** arguments) {
   answer(context, [&](Session& session) {
-    return change_table(session, arguments,
-                        [&](Database& database, TableId table, const std::string& name) -> Status {
-                          FLUGS_ASSIGN(const std::string new_name, text_argument(arguments[2]));
-                          FLUGS_ASSIGN(const ColumnId column, database.find_column(table, name));
-                          FLUGS_TRY(check_new_column(database, table, new_name, column));
-                          return database.rename_column(table, column, new_name);
-                        });
+    return change_table(
+        session, arguments,
+        [&](Session& of, Database& database, TableId table, const std::string& name) -> Status {
+          FLUGS_ASSIGN(const std::string new_name, text_argument(arguments[2]));
+          FLUGS_ASSIGN(const ColumnId column, database.find_column(table, name));
+          const std::lock_guard names(of.names());
+          FLUGS_TRY(check_new_column(database, table, new_name, column));
+          return database.rename_column(table, column, new_name);
+        });
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ class Session {
     return pool_ != nullptr ? pool_->definitions->number() : 0;
   }
   bool is_definition_changing() const noexcept { return pool_->definitions->is_changing(); }
+  std::mutex& names() const noexcept { return pool_->definitions->names(); }
   /// A pool is open.
   DefinitionChange change_definitions() const noexcept {
     return DefinitionChange(*pool_->definitions);

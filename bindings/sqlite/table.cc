@@ -1,6 +1,7 @@
 #include "bindings/sqlite/table.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -115,6 +116,7 @@ Result<TableShape> shape_of(Session& session, const Definition& definition, bool
   creates = creates && !definition.schema.columns.empty();
   if (creates) {
     FLUGS_TRY(session.prepare_to_change_schema());
+    const std::lock_guard names(session.names());
     FLUGS_TRY(check_new_table(*database, definition.schema.name));
     FLUGS_TRY(check_columns(definition.schema));
     const DefinitionChange change = session.change_definitions();
@@ -285,6 +287,7 @@ int rename(sqlite3_vtab* base, const char* name) {
         return Status(StatusCode::kBusy,
                       "tables of flugs are changed outside of transactions: COMMIT first");
       FLUGS_TRY(table.check());
+      const std::lock_guard names(table.session.names());
       FLUGS_TRY(check_new_table(*database, name, table.shape.id));
       const DefinitionChange renaming = table.session.change_definitions();
       FLUGS_TRY(database->rename_table(table.shape.id, name));

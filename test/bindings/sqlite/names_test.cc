@@ -1,5 +1,8 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "flugs/database.h"
@@ -106,6 +109,46 @@ TEST_CASE("a pool opens in SQL though it has tables that SQL cannot show") {
   CHECK(own.value("SELECT count(pair.b) FROM pair, taken") == "0");
   CHECK(own.rows(kNotShown) == std::vector<std::string>{"flugs_statistics", "sqlite_x", "twin"});
   REQUIRE(own.run("SELECT flugs_close()") == SQLITE_OK);
+}
+
+TEST_CASE("two connections cannot give names that differ in case at the same moment") {
+  const TemporaryPath path;
+  Connection first(path.string());
+  Connection second(path.string());
+  REQUIRE(first.run("CREATE VIRTUAL TABLE temp.t USING flugs(id INTEGER)") == SQLITE_OK);
+  const std::string open = "SELECT flugs_open('" + path.string() + "')";
+  int both = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::string number = std::to_string(i);
+    const bool is_table = i % 2 == 0;
+    const auto give = [&](const std::string& name) {
+      return is_table ? "CREATE VIRTUAL TABLE temp." + name + " USING flugs(id INTEGER)"
+                      : "SELECT flugs_add_column('t', '" + name + " INTEGER')";
+    };
+    std::atomic<int> ready{0};
+    int codes[2] = {};
+    const auto work = [&](Connection& own, const std::string& sql, int& code) {
+      ++ready;
+      while (ready < 2) std::this_thread::yield();
+      code = own.run(sql);
+    };
+    std::thread other(work, std::ref(second), give("N" + number), std::ref(codes[1]));
+    work(first, give("n" + number), codes[0]);
+    other.join();
+    INFO(first.message() << ", " << second.message());
+    CHECK((codes[0] == SQLITE_OK || codes[1] == SQLITE_OK));
+    both += codes[0] == SQLITE_OK && codes[1] == SQLITE_OK ? 1 : 0;
+    REQUIRE(first.run(open) == SQLITE_OK);
+    if (second.run(open) != SQLITE_OK) FAIL(second.message());
+    if (is_table)
+      REQUIRE(first.run("DROP TABLE n" + number) == SQLITE_OK);
+    else
+      REQUIRE(first.run("SELECT flugs_drop_column('t', '" +
+                        first.value("SELECT name FROM pragma_table_info('t') WHERE name LIKE 'n" +
+                                    number + "'") +
+                        "')") == SQLITE_OK);
+  }
+  CHECK(both == 0);
 }
 
 }  // namespace flugs::test
