@@ -105,6 +105,7 @@ MAY_INCLUDE = {
     "bindings/python": {"base", "flugs", "bindings/fields"},
     "bindings/c": {"base", "flugs", "bindings/fields"},
     "bindings/sqlite": {"base", "flugs", "bindings/fields"},
+    "bindings/duckdb": {"base", "flugs"},
     "include": {"flugs"},
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},

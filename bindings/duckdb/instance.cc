@@ -1,0 +1,25 @@
+#include "bindings/duckdb/instance.h"
+
+#include <utility>
+
+namespace flugs::duckdb {
+
+Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode mode) {
+  FLUGS_ASSIGN(std::shared_ptr<Pool> pool, open_pool(path, mode));
+  if (pool->is_lent()) return pool;
+  const std::lock_guard lock(mutex_);
+  pools_[pool->path()] = pool;
+  return pool;
+}
+
+bool Instance::forget(const std::string& path) {
+  std::shared_ptr<Pool> forgotten;  // closed without the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = pools_.find(path);
+  if (found == pools_.end()) return false;
+  forgotten = std::move(found->second);
+  pools_.erase(found);
+  return true;
+}
+
+}  // namespace flugs::duckdb

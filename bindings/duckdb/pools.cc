@@ -1,0 +1,167 @@
+#include "bindings/duckdb/pools.h"
+
+#include <sys/stat.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+
+namespace flugs::duckdb {
+
+namespace {
+
+/// A file, whatever its path: another one may take the path while this one is still in use.
+using PoolFile = std::pair<dev_t, ino_t>;
+
+struct OpenPools {
+  std::mutex mutex;  // protects `pools`, and is held while a pool is opened
+  std::condition_variable is_closed;
+  /// A pool that is expired is being closed; then it leaves.
+  std::map<PoolFile, std::weak_ptr<Pool>> pools;
+};
+
+/// Never destroyed: DuckDB may be in use after the destructors of this library.
+OpenPools& open_pools() {
+  static OpenPools& instance = *new OpenPools;
+  return instance;
+}
+
+std::optional<PoolFile> file_of(const std::string& path) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return std::nullopt;
+  return PoolFile(found.st_dev, found.st_ino);
+}
+
+/// Closes a pool, and only then lets others open it again.
+void close_pool(Pool* pool, const PoolFile& file) noexcept {
+  pool->take_back();
+  delete pool;
+  OpenPools& known = open_pools();
+  const std::lock_guard lock(known.mutex);
+  // The file may be gone, and a new pool have its number already.
+  if (const auto found = known.pools.find(file);
+      found != known.pools.end() && found->second.expired())
+    known.pools.erase(found);
+  known.is_closed.notify_all();
+}
+
+std::shared_ptr<Pool> add_pool(OpenPools& known, const PoolFile& file, std::string path,
+                               std::shared_ptr<Database> database, bool is_lent) {
+  std::shared_ptr<Pool> pool(new Pool(std::move(path), std::move(database), is_lent),
+                             [file](Pool* closed) { close_pool(closed, file); });
+  known.pools[file] = pool;
+  return pool;
+}
+
+/// A pool that this process must not write to is opened for reading.
+Result<Database> open_as_allowed(const std::string& path, OpenMode mode) {
+  OpenOptions options{.path = path, .mode = mode};
+  Result<Database> database = Database::open(options);
+  if (database.ok() || database.code() != StatusCode::kReadOnly || mode != OpenMode::kOpen)
+    return database;
+  options.mode = OpenMode::kReadOnly;
+  return Database::open(options);
+}
+
+}  // namespace
+
+Guest::Guest(std::shared_ptr<Pool> pool, Transaction transaction)
+    : pool_(std::move(pool)), transaction_(std::move(transaction)) {}
+
+Guest::~Guest() {
+  const std::shared_lock open(pool_->gate_);
+  {
+    const std::lock_guard lock(pool_->guests_mutex_);
+    pool_->guests_.erase(this);
+  }
+  end();
+}
+
+// The pool is open, and nobody is in `use`.
+void Guest::end() noexcept {
+  for (const std::weak_ptr<GuestStream>& stream : streams_)
+    if (const std::shared_ptr<GuestStream> kept = stream.lock()) kept->rows.reset();
+  streams_.clear();
+  transaction_ = Transaction();
+}
+
+Status Guest::use(FunctionRef<Status(Database&, Transaction&)> work) {
+  return pool_->use([&](Database& database) {
+    const std::lock_guard lock(mutex_);
+    return work(database, transaction_);
+  });
+}
+
+Status Pool::taken_back() const {
+  return Status(StatusCode::kCancelled, path_ + ": the program has closed the pool");
+}
+
+Status Pool::use(FunctionRef<Status(Database&)> work) {
+  if (is_taken_back()) return taken_back();
+  const std::shared_lock open(gate_);
+  if (database_ == nullptr) return taken_back();
+  Status done = work(*database_);
+  // What was asked to stop says so in other words.
+  if (done.code() == StatusCode::kCancelled && is_taken_back()) return taken_back();
+  return done;
+}
+
+Result<std::shared_ptr<Guest>> Pool::begin(AccessMode mode) {
+  std::shared_ptr<Guest> guest;
+  FLUGS_TRY(use([&](Database& database) -> Status {
+    FLUGS_ASSIGN(Transaction transaction, database.begin(mode));
+    guest.reset(new Guest(shared_from_this(), std::move(transaction)));
+    const std::lock_guard lock(guests_mutex_);
+    guests_.insert(guest.get());
+    return {};
+  }));
+  return guest;
+}
+
+void Pool::take_back() noexcept {
+  is_closing_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(guests_mutex_);
+    for (Guest* guest : guests_) guest->stop_.request_stop();
+  }
+  const std::unique_lock alone(gate_);
+  if (database_ == nullptr) return;
+  {
+    const std::lock_guard lock(guests_mutex_);
+    for (Guest* guest : guests_) guest->end();
+  }
+  database_.reset();
+}
+
+Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode) {
+  std::error_code none;
+  std::string real = path;
+  if (const auto found = std::filesystem::weakly_canonical(path, none); !none)
+    real = found.string();
+  OpenPools& known = open_pools();
+  std::unique_lock lock(known.mutex);
+  for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {
+    const auto found = known.pools.find(*file);
+    if (found == known.pools.end()) break;
+    std::shared_ptr<Pool> pool = found->second.lock();
+    if (pool != nullptr && !pool->is_taken_back()) return pool;
+    // A lent pool that was taken back stays where it is as long as a query knows it.
+    if (pool != nullptr) break;
+    known.is_closed.wait(lock);
+  }
+  FLUGS_ASSIGN(Database database, open_as_allowed(real, mode));
+  const std::optional<PoolFile> file = file_of(real);
+  if (!file) return Status(StatusCode::kIoError, path + ": the file has gone");
+  return add_pool(known, *file, std::move(real), std::make_shared<Database>(std::move(database)),
+                  false);
+}
+
+std::shared_ptr<Pool> lend_pool(const std::string& path, std::shared_ptr<Database> database) {
+  OpenPools& known = open_pools();
+  const std::lock_guard lock(known.mutex);
+  // A file that cannot be found has a number that none has: nobody finds the pool.
+  const PoolFile file = file_of(path).value_or(PoolFile());
+  return add_pool(known, file, path, std::move(database), true);
+}
+
+}  // namespace flugs::duckdb

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "flugs/database.h"
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "flugs/stream.h"
+
+namespace flugs::duckdb {
+
+class Pool;
+
+/// A stream of a guest. The guest ends it when its pool is taken back.
+struct GuestStream {
+  std::optional<query::ResultStream> rows;
+};
+
+/// A transaction of DuckDB on a pool. The pool may end it between two calls.
+///
+/// Thread-safety: any thread; one call of `use` at a time, the others wait.
+class Guest {
+ public:
+  ~Guest();
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  /// Calls `work`, with the pool open. Fails with: as `work`; kCancelled (the pool was taken back).
+  Status use(FunctionRef<Status(Database&, Transaction&)> work);
+  /// Within `use`: the guest ends the stream if need be.
+  void add(const std::shared_ptr<GuestStream>& stream) { streams_.push_back(stream); }
+  const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
+  /// Asked to stop when the pool is taken back.
+  std::stop_token stop() const noexcept { return stop_.get_token(); }
+
+ private:
+  friend class Pool;
+  Guest(std::shared_ptr<Pool> pool, Transaction transaction);
+  void end() noexcept;
+
+  const std::shared_ptr<Pool> pool_;
+  std::stop_source stop_;
+  std::mutex mutex_;  // protects what follows; a call of `use` holds it
+  Transaction transaction_;
+  std::vector<std::weak_ptr<GuestStream>> streams_;
+};
+
+/// A pool that DuckDB uses: opened for it, or lent by the program that has it open.
+///
+/// Thread-safety: any thread.
+class Pool : public std::enable_shared_from_this<Pool> {
+ public:
+  Pool(std::string path, std::shared_ptr<Database> database, bool is_lent) noexcept
+      : path_(std::move(path)), database_(std::move(database)), is_lent_(is_lent) {}
+
+  const std::string& path() const noexcept { return path_; }
+  bool is_lent() const noexcept { return is_lent_; }
+  bool is_taken_back() const noexcept { return is_closing_.load(std::memory_order_acquire); }
+
+  /// Calls `work`, with the pool open. Fails with: as `work`; kCancelled (it was taken back).
+  Status use(FunctionRef<Status(Database&)> work);
+  /// Begins a transaction. Fails with: as Database::begin; kCancelled.
+  Result<std::shared_ptr<Guest>> begin(AccessMode mode);
+  /// Ends all transactions of DuckDB on the pool, and lets none begin. Waits until no call is in
+  /// the pool, which is a matter of milliseconds, as scans are asked to stop.
+  void take_back() noexcept;
+
+ private:
+  friend class Guest;
+  Status taken_back() const;
+
+  const std::string path_;
+  std::shared_ptr<Database> database_;  // null when taken back
+  const bool is_lent_;
+  std::atomic<bool> is_closing_{false};
+  std::shared_mutex gate_;   // shared by calls in the pool; alone, the pool is taken back
+  std::mutex guests_mutex_;  // protects `guests_`; a leaf
+  std::set<Guest*> guests_;
+};
+
+/// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it
+/// open. Fails with: as Database::open.
+Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode);
+
+/// Lends a database that the program has open to all instances of DuckDB in the process, until
+/// Pool::take_back or until the result is destroyed, which does the same. Must be taken back before
+/// the database is closed.
+std::shared_ptr<Pool> lend_pool(const std::string& path, std::shared_ptr<Database> database);
+
+}  // namespace flugs::duckdb

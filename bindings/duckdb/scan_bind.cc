@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "bindings/duckdb/arguments.h"
+#include "bindings/duckdb/scan.h"
+
+namespace flugs::duckdb {
+
+namespace {
+
+struct BoundScans {
+  std::mutex mutex;  // protects `by_reference`
+  std::multimap<std::string, const ScanBind*> by_reference;
+};
+
+/// Never destroyed: DuckDB may be in use after the destructors of this library.
+BoundScans& bound_scans() {
+  static BoundScans& instance = *new BoundScans;
+  return instance;
+}
+
+// Copies of an expression share its node.
+bool are_same(const std::vector<query::Expr>& a, const std::vector<query::Expr>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const query::Expr& one, const query::Expr& other) { return one.node() == other.node(); });
+}
+
+// An estimate: positions of rows that are in use.
+idx_t rows_of(const Database& database, TableId table) {
+  const Result<TableStatistics> statistics = database.table_statistics(table);
+  if (!statistics.ok()) return 0;
+  return statistics->rows_reserved - std::min(statistics->rows_reserved, statistics->rows_free);
+}
+
+Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call, idx_t& rows) {
+  FLUGS_ASSIGN(SharedInstance* const instance,
+               kept<SharedInstance>(duckdb_v2_function_bind_get_user_data, call));
+  FLUGS_ASSIGN(const std::string path, pool_argument(call));
+  FLUGS_ASSIGN(const std::optional<std::string> name, text_argument(call, "table"));
+  FLUGS_ASSIGN(const bool read_only, bool_argument(call, "read_only"));
+  FLUGS_ASSIGN(const std::optional<std::string> reference, text_argument(call, "reference"));
+  FLUGS_ASSIGN(const std::uint64_t transaction, number_argument(call, "transaction"));
+  if (!reference)
+    return Status(StatusCode::kInvalidArgument, "call flugs_scan, which gives a reference");
+  FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
+               (*instance)->pool(path, read_only ? OpenMode::kReadOnly : OpenMode::kOpen));
+  auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), transaction, pool), *reference);
+  FLUGS_TRY(pool->use([&](Database& database) -> Status {
+    FLUGS_ASSIGN(const Table table, choose_table(database, path, name));
+    bind->table = table.name();
+    bind->id = table.id();
+    bind->columns = columns_of(table.schema());
+    rows = rows_of(database, table.id());
+    return {};
+  }));
+  FLUGS_TRY(bind->copy_filters());
+  return bind;
+}
+
+}  // namespace
+
+std::vector<ScanColumn> columns_of(const TableSchema& schema) {
+  std::vector<ScanColumn> columns;
+  for (const ColumnSchema& column : schema.columns)
+    if (!column.dropped) columns.push_back({column.name, column.type, column.scale});
+  return columns;
+}
+
+ScanBind::ScanBind(std::shared_ptr<Moment> of, std::string reference_of)
+    : moment(std::move(of)), reference(std::move(reference_of)) {
+  moment->bind(this);
+}
+
+ScanBind::~ScanBind() {
+  moment->unbind(this);
+  BoundScans& known = bound_scans();
+  const std::lock_guard lock(known.mutex);
+  const auto [first, last] = known.by_reference.equal_range(reference);
+  for (auto i = first; i != last; ++i) {
+    if (i->second != this) continue;
+    known.by_reference.erase(i);
+    return;
+  }
+}
+
+Status ScanBind::copy_filters() {
+  BoundScans& known = bound_scans();
+  const std::lock_guard lock(known.mutex);
+  const auto [first, last] = known.by_reference.equal_range(reference);
+  for (auto i = first; i != last; ++i) {
+    if (!are_same(helpers, i->second->helpers)) helpers.clear();
+    if (i == first) {
+      filters = i->second->filters;
+      helpers = i->second->helpers;
+    } else if (!are_same(filters, i->second->filters)) {
+      return Status(StatusCode::kInvalidArgument,
+                    "DuckDB copies a scan whose copies have different filters already; put AS "
+                    "MATERIALIZED behind the name of the common table expression");
+    }
+  }
+  known.by_reference.emplace(reference, this);
+  return {};
+}
+
+void bind_scan(duckdb_v2_function_bind_info_handle call,
+               duckdb_v2_table_function_bind_info_handle info, duckdb_v2_context_handle context,
+               duckdb_v2_error_info_handle* err) {
+  guarded(err, [&]() -> Status {
+    FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
+    idx_t rows = 0;
+    FLUGS_ASSIGN(SharedBind bind, make_bind(call, rows));
+    for (const ScanColumn& column : bind->columns) {
+      FLUGS_ASSIGN(const OwnedType type, make_type(factory, type_name_of(column)));
+      const duckdb_v2_identifier_t name = str_of(column.name);
+      FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));
+    }
+    FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_cardinality, info, rows, false));
+    FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_order_preservation, info,
+                  DUCKDB_V2_ORDER_PRESERVATION_NO_ORDER));
+    duckdb_v2_opaque data = opaque_of(new SharedBind(std::move(bind)));
+    return ask(duckdb_v2_function_bind_set_bind_data, call, &data);
+  });
+}
+
+}  // namespace flugs::duckdb
