@@ -39,6 +39,10 @@ if(FLUGS_SQLITE)
     set(FLUGS_SQLITE OFF)
   endif()
 endif()
+# A module with a sanitizer cannot be loaded.
+if(FLUGS_SANITIZE)
+  set(FLUGS_DUCKDB OFF)
+endif()
 if(FLUGS_DUCKDB)
   set(FLUGS_DUCKDB_HEADERS ${PROJECT_SOURCE_DIR}/.cache/duckdb CACHE PATH
       "Folder of duckdb_v2.h and duckdb_extension_v2.h of exactly DuckDB 2.0.0")

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "bindings/duckdb/arguments.h"
@@ -32,6 +33,18 @@ idx_t rows_of(const Database& database, TableId table) {
   const Result<TableStatistics> statistics = database.table_statistics(table);
   if (!statistics.ok()) return 0;
   return statistics->rows_reserved - std::min(statistics->rows_reserved, statistics->rows_free);
+}
+
+// DuckDB takes names that differ in the case of letters for the same one: the later column gets a
+// number behind its name.
+std::string shown_name(const std::string& name, std::set<std::string>& taken) {
+  for (std::size_t number = 0;; ++number) {
+    const std::string shown = number == 0 ? name : name + "_" + std::to_string(number);
+    std::string lower = shown;
+    for (char& c : lower)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (taken.insert(std::move(lower)).second) return shown;
+  }
 }
 
 Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call, idx_t& rows) {
@@ -111,9 +124,11 @@ void bind_scan(duckdb_v2_function_bind_info_handle call,
     FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
     idx_t rows = 0;
     FLUGS_ASSIGN(SharedBind bind, make_bind(call, rows));
+    std::set<std::string> taken;
     for (const ScanColumn& column : bind->columns) {
       FLUGS_ASSIGN(const OwnedType type, make_type(factory, type_name_of(column)));
-      const duckdb_v2_identifier_t name = str_of(column.name);
+      const std::string shown = shown_name(column.name, taken);
+      const duckdb_v2_identifier_t name = str_of(shown);
       FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));
     }
     FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_cardinality, info, rows, false));
