@@ -110,7 +110,7 @@ MAY_INCLUDE = {
     "examples": {"base", "flugs", "bench"},
     "docs/snippets": {"base", "flugs"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify",
-                             "bindings/sqlite"},
+                             "bindings/sqlite", "bindings/duckdb"},
 }
 # Folders with sub-folders have no sources of their own.
 DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}

@@ -72,7 +72,9 @@ Status register_all(const duckdb_v2_extension_input& input) {
     return Status(StatusCode::kInvalidArgument, wrong_version(view_of(version)));
   FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(input.context));
   const auto instance = std::make_shared<Instance>();
-  return register_scan(input.extension, factory, instance);
+  FLUGS_TRY(register_scan(input.extension, factory, instance));
+  FLUGS_TRY(register_tables(input.extension, factory, instance));
+  return register_replacement(input.extension, factory);
 }
 
 }  // namespace

@@ -59,6 +59,20 @@ Result<std::string> pool_argument(duckdb_v2_function_bind_info_handle call) {
   return *std::move(path);
 }
 
+Status check_access(duckdb_v2_context_handle context) {
+  duckdb_v2_config_handle config = nullptr;
+  FLUGS_TRY(ask(duckdb_v2_context_get_config, context, &config));
+  const duckdb_v2_identifier_t name = str_of("enable_external_access");
+  OwnedValue value;
+  DUCKDB_V2_SETTING_SCOPE scope{};
+  FLUGS_TRY(ask(duckdb_v2_config_get_option_value, config, &name, value.out(), &scope));
+  bool enabled = false;
+  FLUGS_TRY(ask(duckdb_v2_value_get_bool, value.get(), &enabled));
+  if (enabled) return {};
+  return Status(StatusCode::kInvalidArgument,
+                "the setting enable_external_access of DuckDB forbids to open a pool");
+}
+
 Status add_parameter(duckdb_v2_factory_handle factory,
                      duckdb_v2_function_signature_handle signature, std::string_view name,
                      std::string_view type, DUCKDB_V2_FUNCTION_PARAMETER_KIND kind, bool optional) {

@@ -20,6 +20,9 @@ Result<std::uint64_t> number_argument(duckdb_v2_function_bind_info_handle call,
 /// The argument `pool`. Fails with kInvalidArgument for NULL.
 Result<std::string> pool_argument(duckdb_v2_function_bind_info_handle call);
 
+/// Fails if DuckDB's setting enable_external_access forbids to open files.
+Status check_access(duckdb_v2_context_handle context);
+
 /// Adds a parameter whose type is given as in SQL. `optional`: its default is NULL.
 Status add_parameter(duckdb_v2_factory_handle factory,
                      duckdb_v2_function_signature_handle signature, std::string_view name,

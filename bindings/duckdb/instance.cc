@@ -15,7 +15,7 @@ Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode m
 bool Instance::forget(const std::string& path) {
   std::shared_ptr<Pool> forgotten;  // closed without the lock
   const std::lock_guard lock(mutex_);
-  const auto found = pools_.find(path);
+  const auto found = pools_.find(real_path(path));
   if (found == pools_.end()) return false;
   forgotten = std::move(found->second);
   pools_.erase(found);

@@ -34,10 +34,11 @@ inline duckdb_v2_opaque share_of(const SharedInstance& instance) {
   return opaque_of(new SharedInstance(instance));
 }
 
-/// Each registers what it is called after.
+/// Each registers what its file is called after, and has.
 Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,
                      const SharedInstance& instance);
 Status register_tables(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,
                        const SharedInstance& instance);
+Status register_replacement(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory);
 
 }  // namespace flugs::duckdb

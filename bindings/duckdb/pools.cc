@@ -133,11 +133,14 @@ void Pool::take_back() noexcept {
   database_.reset();
 }
 
-Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode) {
+std::string real_path(const std::string& path) {
   std::error_code none;
-  std::string real = path;
-  if (const auto found = std::filesystem::weakly_canonical(path, none); !none)
-    real = found.string();
+  const std::filesystem::path found = std::filesystem::weakly_canonical(path, none);
+  return none ? path : found.string();
+}
+
+Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode) {
+  std::string real = real_path(path);
   OpenPools& known = open_pools();
   std::unique_lock lock(known.mutex);
   for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {

@@ -88,6 +88,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::set<Guest*> guests_;
 };
 
+/// The path without links and dots, if it leads anywhere.
+std::string real_path(const std::string& path);
+
 /// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it
 /// open. Fails with: as Database::open.
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode);

@@ -121,6 +121,7 @@ void bind_scan(duckdb_v2_function_bind_info_handle call,
                duckdb_v2_table_function_bind_info_handle info, duckdb_v2_context_handle context,
                duckdb_v2_error_info_handle* err) {
   guarded(err, [&]() -> Status {
+    FLUGS_TRY(check_access(context));
     FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
     idx_t rows = 0;
     FLUGS_ASSIGN(SharedBind bind, make_bind(call, rows));

@@ -88,7 +88,8 @@ class Conditions:
                              ("day", "ts"), ("l", "d"), ("l", "x")])
             return f"{a} {r.choice(self.OPERATORS)} {b}"
         return r.choice(["b", "NOT b", "length(s) > 1", "i % 2 = 0", "i + 1 > 2",
-                         "contains(s, 'b')", "starts_with(s, 'ab')", "s ^@ 'a'", "suffix(s, 'b')", "year(day) = 1970",
+                         "contains(s, 'b')", "starts_with(s, 'ab')", "s ^@ 'a'",
+                         "suffix(s, 'b')", "year(day) = 1970",
                          "coalesce(i, 1) = 1", "CASE WHEN b THEN i ELSE 1 END = 1", "i::BIGINT = 1",
                          "TRY_CAST(x AS FLOAT) = 0.1", "day::TIMESTAMP = TIMESTAMP '1970-01-01'",
                          "lower(s) = 'a'", "isnan(x)"])

@@ -101,8 +101,8 @@ PLANS = [
     "WITH c AS NOT MATERIALIZED (SELECT * FROM {t}) SELECT (SELECT sum(id) FROM c WHERE g = 1), "
     "(SELECT sum(id) FROM c WHERE g = 2), (SELECT sum(id) FROM c WHERE id IN (5, 6, 4711))",
     "WITH c AS NOT MATERIALIZED (SELECT * FROM {t} WHERE g < 7), d AS NOT MATERIALIZED "
-    "(SELECT a.id, a.g FROM c a JOIN c b USING (id) WHERE b.g > 2) SELECT count(*), sum(x.id) FROM d x JOIN d y "
-    "USING (id) WHERE x.g = 3 AND y.id < 4000",
+    "(SELECT a.id, a.g FROM c a JOIN c b USING (id) WHERE b.g > 2) "
+    "SELECT count(*), sum(x.id) FROM d x JOIN d y USING (id) WHERE x.g = 3 AND y.id < 4000",
     "SELECT id, count(*) OVER (PARTITION BY name) FROM {t} WHERE g = 1",
     "SELECT id, g, sum(id) OVER (PARTITION BY g) FROM {t} WHERE name = 'name 7'",
     "SELECT g, name, count(*) FROM {t} WHERE g < 2 GROUP BY GROUPING SETS ((g), (name), (g, name))",
