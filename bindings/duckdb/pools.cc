@@ -92,6 +92,10 @@ Status Guest::use(FunctionRef<Status(Database&, Transaction&)> work) {
   });
 }
 
+Status Guest::read(FunctionRef<Status()> work) {
+  return pool_->use([&](Database& /*database*/) { return work(); });
+}
+
 Status Pool::taken_back() const {
   return Status(StatusCode::kCancelled, path_ + ": the program has closed the pool");
 }

@@ -23,12 +23,13 @@ class Pool;
 
 /// A stream of a guest. The guest ends it when its pool is taken back.
 struct GuestStream {
-  std::optional<query::ResultStream> rows;
+  std::optional<query::SharedStream> rows;
 };
 
 /// A transaction of DuckDB on a pool. The pool may end it between two calls.
 ///
-/// Thread-safety: any thread; one call of `use` at a time, the others wait.
+/// Thread-safety: any thread; one call of `use` at a time, the others wait. Calls of `read` run at
+/// the same time, also beside one of `use`.
 class Guest {
  public:
   ~Guest();
@@ -37,6 +38,8 @@ class Guest {
 
   /// Calls `work`, with the pool open. Fails with: as `work`; kCancelled (the pool was taken back).
   Status use(FunctionRef<Status(Database&, Transaction&)> work);
+  /// Calls `work`, which may pull rows of the guest's streams. Fails with: as `work`; kCancelled.
+  Status read(FunctionRef<Status()> work);
   /// Within `use`: the guest ends the stream if need be.
   void add(const std::shared_ptr<GuestStream>& stream) { streams_.push_back(stream); }
   const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }

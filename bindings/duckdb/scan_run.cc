@@ -12,6 +12,9 @@ namespace flugs::duckdb {
 
 namespace {
 
+// DuckDB does not say how many threads will come to a scan. A number costs a few bytes.
+constexpr std::uint32_t kNumbers = 64;
+
 /// What the threads of a running scan share: DuckDB's global state.
 class ScanRun {
  public:
@@ -24,8 +27,10 @@ class ScanRun {
   ScanRun& operator=(const ScanRun&) = delete;
 
   Status begin();
-  /// The next batch; an empty one at the end. Any thread.
-  Result<query::StreamBatch> next();
+  /// A number for a thread that begins to pull.
+  std::uint32_t thread_number() noexcept { return threads_.fetch_add(1); }
+  /// The thread's next batch; an empty one at the end. It must have let go of the former one.
+  Result<query::StreamBatch> next(std::uint32_t thread);
   const ScanBind& bind() const noexcept { return *bind_; }
   const std::vector<ScanColumn>& columns() const noexcept { return columns_; }
   double progress() const noexcept {
@@ -40,6 +45,7 @@ class ScanRun {
   const std::vector<ScanColumn> columns_;
   std::shared_ptr<Guest> guest_;
   const std::shared_ptr<GuestStream> stream_;
+  std::atomic<std::uint32_t> threads_{0};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::uint64_t> total_{0};
 };
@@ -47,6 +53,7 @@ class ScanRun {
 /// What one thread has: DuckDB's local state.
 struct ScanThread {
   explicit ScanThread(const ScanRun& run) : writer(run.bind().table, run.columns()) {}
+  std::optional<std::uint32_t> number;  // since it pulls
   query::StreamBatch batch;
   std::size_t done = 0;  // rows of the batch that DuckDB has
   VectorWriter writer;
@@ -95,8 +102,9 @@ Status ScanRun::begin() {
       done_.store(progress.done, std::memory_order_relaxed);
     };
     options.stop = guest_->stop();
-    FLUGS_ASSIGN(query::ResultStream stream,
-                 rows.select(std::move(wanted)).stream(transaction, options));
+    options.threads = kNumbers;
+    FLUGS_ASSIGN(query::SharedStream stream,
+                 rows.select(std::move(wanted)).share(transaction, options));
     for (std::size_t c = 0; c < columns_.size(); ++c)
       if (stream.columns()[c].type != columns_[c].type ||
           stream.columns()[c].scale != columns_[c].scale)
@@ -108,17 +116,13 @@ Status ScanRun::begin() {
   });
 }
 
-Result<query::StreamBatch> ScanRun::next() {
+Result<query::StreamBatch> ScanRun::next(std::uint32_t thread) {
   query::StreamBatch batch;
-  FLUGS_TRY(guest_->use([&](Database& /*database*/, Transaction& /*transaction*/) -> Status {
-    if (!stream_->rows) return {};
-    if (const query::StreamBatch* found = stream_->rows->next()) {
-      batch = *found;
-      return {};
-    }
-    Status end = stream_->rows->status();
-    stream_->rows.reset();
-    return end;
+  FLUGS_TRY(guest_->read([&]() -> Status {
+    if (!stream_->rows) return Status(StatusCode::kCancelled, "the scan has ended");
+    FLUGS_ASSIGN(const query::StreamBatch* const found, stream_->rows->next(thread));
+    if (found != nullptr) batch = *found;
+    return {};
   }));
   return batch;
 }
@@ -133,8 +137,10 @@ Status write_rows(duckdb_v2_table_function_exec_info_handle info) {
   idx_t capacity = 0;
   FLUGS_TRY(ask(duckdb_v2_data_chunk_get_capacity, chunk, &capacity));
   if (thread->done == thread->batch.row_count()) {
-    FLUGS_ASSIGN(thread->batch, run->next());
+    if (!thread->number) thread->number = run->thread_number();
+    thread->batch = query::StreamBatch();
     thread->done = 0;
+    FLUGS_ASSIGN(thread->batch, run->next(*thread->number));
   }
   const std::size_t count =
       std::min<std::size_t>(capacity, thread->batch.row_count() - thread->done);

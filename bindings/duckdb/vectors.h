@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "bindings/duckdb/handles.h"
@@ -36,6 +37,8 @@ class VectorWriter {
                      std::size_t column, std::size_t first, std::size_t count,
                      duckdb_v2_bytes* out);
   Status read_dictionary(const query::StreamBatch& batch, std::size_t column);
+  Status write_decimals(const ScanColumn& of, std::span<const std::int64_t> values,
+                        std::int64_t* out) const;
   Status bad_text(std::size_t column, std::string_view text) const;
 
   const std::string table_;

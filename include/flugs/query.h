@@ -123,6 +123,10 @@ class Query {
   /// sorted rows and the right sides of joins are made before it returns. Fails with: as
   /// `run`.
   Result<ResultStream> stream(const Transaction& transaction, const RunOptions& options = {}) const;
+  /// Begins to run the query as `stream` does, for several threads that pull its rows at the same
+  /// time: RunOptions::threads of them. Fails with: as `stream`; kInvalidArgument (the transaction
+  /// has written, or tried to).
+  Result<SharedStream> share(const Transaction& transaction, const RunOptions& options = {}) const;
   /// The plan, without running it. Fails as `run` does before it starts.
   Result<std::string> explain(const Transaction& transaction, const RunOptions& options = {}) const;
 

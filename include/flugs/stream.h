@@ -218,4 +218,41 @@ class ResultStream {
 static_assert(!std::is_copy_constructible_v<ResultStream> &&
               std::is_nothrow_move_constructible_v<ResultStream>);
 
+class SharedState;
+
+/// The rows of a query that several threads pull at the same time (Query::share). Each thread has a
+/// number, from 0 on and below RunOptions::threads, and gets batches of its own; work is done
+/// within `next` only, by the thread that calls. If the rows come in an order, thread 0 gets them
+/// all.
+///
+/// It shows the rows as they were when `share` was called. It must be destroyed before the
+/// transaction ends. While a thread is in `next`, other threads may be in `next` of this and other
+/// shared streams of the transaction, and one thread may call `share` and destroy other shared
+/// streams; no other call of the transaction.
+///
+/// Thread-safety: as above.
+class SharedStream {
+ public:
+  SharedStream(SharedStream&&) noexcept;
+  SharedStream& operator=(SharedStream&&) noexcept;
+  ~SharedStream();
+
+  const std::vector<ResultColumn>& columns() const noexcept;
+  /// As ResultStream::has_dictionary.
+  bool has_dictionary(std::size_t column) const noexcept;
+
+  /// The thread's next batch, which has at least one row, or null at the end of the rows. Valid
+  /// until the thread's next call; a copy stays valid, and costs the memory of a batch.
+  /// Fails with: kInvalidArgument (no such thread; the transaction has ended), kCancelled, and as
+  /// Query::run while it reads rows, in one thread or several. Then no more rows come.
+  Result<const StreamBatch*> next(std::uint32_t thread);
+
+ private:
+  friend class Query;
+  explicit SharedStream(std::shared_ptr<SharedState> state) noexcept;
+
+  std::shared_ptr<SharedState> state_;
+};
+static_assert(std::is_nothrow_move_constructible_v<SharedStream>);
+
 }  // namespace flugs::query

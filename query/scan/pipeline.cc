@@ -83,6 +83,23 @@ bool PipelineRun::advance(FunctionRef<bool()> is_enough) {
   return next_.load(std::memory_order_relaxed) < morsels_ && !first_.is_satisfied();
 }
 
+bool PipelineRun::run_one(std::uint32_t worker) {
+  const std::uint32_t workers = pipeline_.source->is_ordered() ? 1 : context_.threads;
+  if (worker >= workers || has_failed_.load(std::memory_order_relaxed) || first_.is_satisfied())
+    return false;
+  const std::size_t morsel = next_.fetch_add(1, std::memory_order_relaxed);
+  if (morsel >= morsels_) return false;
+  pmem::begin_scm_task();
+  try {
+    pipeline_.source->run(morsel, worker, first_);
+  } catch (...) {
+    has_failed_.store(true, std::memory_order_relaxed);
+    throw;
+  }
+  if (tells_) context_.progress.add_done();
+  return true;
+}
+
 void PipelineRun::finish() {
   if (tells_) context_.progress.finish();
   const auto begin = std::chrono::steady_clock::now();

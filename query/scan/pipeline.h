@@ -119,7 +119,8 @@ struct Pipeline {
 
 /// A pipeline on its way to a sink, in as many steps as the caller likes.
 ///
-/// Thread-safety: one thread at a time, that of the query.
+/// Thread-safety: one thread at a time, that of the query; `run_one`: several, each with a worker
+/// of its own, and then no `advance`.
 class PipelineRun {
  public:
   /// All three outlive it.
@@ -128,6 +129,9 @@ class PipelineRun {
   /// Lets the workers take morsels until `is_enough`, which any worker asks, or none is left.
   /// False: none is left, or the sink wants none. Fails as the source, the stages and the sink do.
   bool advance(FunctionRef<bool()> is_enough);
+  /// Runs one morsel in this thread. False: none is left, the sink wants none, or another worker
+  /// has failed. Fails as `advance`.
+  bool run_one(std::uint32_t worker);
   /// Adds figures to the explanation. Once, after the last `advance`.
   void finish();
 

@@ -165,12 +165,22 @@ void BatchBuilder::close(Building& building, const StreamColumn& of) {
                                                                std::exchange(column.bytes, {}));
     building.codes.clear();
   }
-  if (rows_ * 2 > capacity_) return;
+  if (keeps_room_ || rows_ * 2 > capacity_) return;
   Vec narrow;
   const std::size_t bytes = (rows_ + 1) * width_of(of);
   std::memcpy(narrow.reserve(bytes), column.values.view(false).data, bytes);
   if (column.has_nulls) std::memcpy(narrow.nulls(rows_), column.values.view(true).nulls, rows_);
   column.values = std::move(narrow);
+}
+
+void BatchBuilder::reuse(std::vector<BatchValues> columns) {
+  FLUGS_CHECK(rows_ == 0 && columns.size() == building_.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    columns[c].bytes.clear();
+    columns[c].has_nulls = false;
+    columns[c].dictionary.reset();
+    building_[c].column = std::move(columns[c]);
+  }
 }
 
 ReadyBatch BatchBuilder::take() {

@@ -34,6 +34,10 @@ class BatchBuilder {
   std::size_t append(const Batch& from, std::size_t first);
   /// The rows taken so far, and begins anew. There must be some.
   ReadyBatch take();
+  /// From now on each batch has the room of a full one, for a user who gives it back soon.
+  void keep_room() noexcept { keeps_room_ = was_full_ = true; }
+  /// Takes back the memory of a batch that it has made. There must be no rows.
+  void reuse(std::vector<BatchValues> columns);
 
  private:
   /// What a column needs while its batch is being built.
@@ -59,6 +63,7 @@ class BatchBuilder {
   std::vector<Building> building_;
   std::size_t rows_ = 0;
   std::size_t capacity_ = 0;
+  bool keeps_room_ = false;
   bool was_full_ = false;  // an earlier batch was full: the next one gets all its room at once
   Charge charge_;
 };

@@ -29,7 +29,8 @@ BatchSink::Local& BatchSink::local_of(std::uint32_t worker) {
   FLUGS_CHECK(worker < locals_.size());
   if (!locals_[worker])
     locals_[worker] = std::make_unique<Local>(Local{
-        Evaluator(binder_.slot_count()), BatchBuilder(context_, columns_, result_schema_), {}});
+        Evaluator(binder_.slot_count()), BatchBuilder(context_, columns_, result_schema_), {}, {}});
+  if (is_apart_) locals_[worker]->builder.keep_room();
   return *locals_[worker];
 }
 
@@ -55,12 +56,37 @@ void BatchSink::push(const Batch& batch, std::uint32_t worker) {
   local.batch.columns.clear();
   for (const BoundPtr& expr : exprs_)
     local.batch.columns.push_back(local.evaluator.evaluate(*expr, batch));
-  rows_.fetch_add(batch.rows, std::memory_order_relaxed);
+  if (!is_apart_) rows_.fetch_add(batch.rows, std::memory_order_relaxed);
   for (std::size_t done = 0; done < batch.rows;) {
     done += local.builder.append(local.batch, done);
-    if (done < batch.rows || local.builder.rows() == StreamBatch::kRowsMax)
+    if (done == batch.rows && local.builder.rows() < StreamBatch::kRowsMax) break;
+    if (is_apart_)
+      local.ready.push_back(local.builder.take());
+    else
       add_ready(local.builder.take());
   }
+}
+
+std::size_t BatchSink::own_rows(std::uint32_t worker) const noexcept {
+  if (!locals_[worker]) return 0;
+  const Local& local = *locals_[worker];
+  return local.ready.empty() ? local.builder.rows() : local.ready.front().data->rows;
+}
+
+std::optional<ReadyBatch> BatchSink::take_own(std::uint32_t worker) {
+  FLUGS_CHECK(is_apart_ && worker < locals_.size());
+  if (own_rows(worker) == 0) return std::nullopt;
+  Local& local = *locals_[worker];
+  if (local.ready.empty()) return local.builder.take();
+  ReadyBatch batch = std::move(local.ready.front());
+  local.ready.pop_front();
+  return batch;
+}
+
+void BatchSink::give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch) {
+  FLUGS_CHECK(is_apart_ && worker < locals_.size() && locals_[worker]);
+  if (batch.use_count() != 1 || locals_[worker]->builder.rows() != 0) return;
+  locals_[worker]->builder.reuse(std::move(batch->columns));
 }
 
 void BatchSink::close_all() {

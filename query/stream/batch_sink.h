@@ -17,8 +17,8 @@ namespace flugs::query {
 /// Makes batches of the rows that a pipeline yields, one batch at a time in each worker. Texts stay
 /// codes where they come as codes; numbers become values.
 ///
-/// Thread-safety: `push`, `ready_count`, `ready_bytes`: any worker; the others: while no worker
-/// pushes.
+/// Thread-safety: `push`, `ready_count`, `ready_bytes`: any worker; `take_own` and `give_back`:
+/// that worker; the others: while no worker pushes.
 class BatchSink : public Sink {
  public:
   /// `names`: the columns wanted, in this order, out of `schema`, which outlives the sink.
@@ -31,6 +31,14 @@ class BatchSink : public Sink {
 
   /// From now on batches keep integers as Arrow wants them, unless rows have come already.
   void prefer_arrow() noexcept;
+
+  /// From now on each worker has batches of its own, and gives them back. Before the first row.
+  void keep_apart() noexcept { is_apart_ = true; }
+  /// The rows that the worker has pushed and not yet taken; nothing: none. Only with keep_apart.
+  std::optional<ReadyBatch> take_own(std::uint32_t worker);
+  std::size_t own_rows(std::uint32_t worker) const noexcept;
+  /// A batch of the worker's, whose memory is used again if nobody else has it.
+  void give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch);
 
   void push(const Batch& batch, std::uint32_t worker) override;
   /// Batches that are ready, and the bytes that they take.
@@ -50,6 +58,7 @@ class BatchSink : public Sink {
     Evaluator evaluator;
     BatchBuilder builder;
     Batch batch;
+    std::deque<ReadyBatch> ready;  // with keep_apart
   };
 
   Local& local_of(std::uint32_t worker);
@@ -61,7 +70,8 @@ class BatchSink : public Sink {
   std::vector<StreamColumn> columns_;
   std::shared_ptr<const std::vector<ResultColumn>> result_schema_;
   std::vector<std::unique_ptr<Local>> locals_;  // one per worker
-  std::mutex mutex_;                            // protects ready_; a leaf
+  bool is_apart_ = false;
+  std::mutex mutex_;  // protects ready_; a leaf
   std::deque<ReadyBatch> ready_;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::uint64_t> ready_bytes_{0};

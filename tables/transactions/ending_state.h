@@ -91,6 +91,11 @@ class EndingState final {
     current_.store(0, std::memory_order_release);
     in_call_.store(0, std::memory_order_release);
   }
+  /// A call is under way in one of several threads that share the transaction (SharedCall).
+  void enter_shared() noexcept {
+    shared_calls_.fetch_add(1, std::memory_order_seq_cst);  // pairs with end_abandoned
+  }
+  void leave_shared() noexcept { shared_calls_.fetch_sub(1, std::memory_order_release); }
   /// A call is under way that may take long, or that calls the user (Visit).
   void enter_visit() noexcept {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -105,7 +110,10 @@ class EndingState final {
 
   /// The TransactionId of the transaction that is open, else 0.
   std::uint64_t id() const noexcept { return current_.load(std::memory_order_acquire); }
-  bool is_in_call() const noexcept { return in_call_.load(std::memory_order_acquire) != 0; }
+  bool is_in_call() const noexcept {
+    return in_call_.load(std::memory_order_acquire) != 0 ||
+           shared_calls_.load(std::memory_order_acquire) != 0;
+  }
   /// How often the owner has looked why attention was wanted.
   std::uint64_t answers() const noexcept { return answers_.load(std::memory_order_acquire); }
   EndedBy ended_by() const noexcept { return ended_by_.load(std::memory_order_acquire); }
@@ -144,6 +152,7 @@ class EndingState final {
   std::uint64_t begun_at_ = 0;
   std::atomic<std::uint64_t> current_{0};
   std::atomic<std::uint32_t> in_call_{0};
+  std::atomic<std::uint32_t> shared_calls_{0};
   std::atomic<std::uint32_t> visits_{0};
   std::atomic<bool> is_undone_{false};
   std::atomic<std::uint32_t> ender_{0};  // not 0: a thread is ending the transaction, or has

@@ -197,6 +197,21 @@ class Call final {
   std::uint32_t was_in_call_ = 0;  // true when another call made this one
 };
 
+/// Guard of a call in one of several threads that read at the same time. `transactions` and
+/// end_abandoned see it as they see a Call.
+class SharedCall final {
+ public:
+  explicit SharedCall(TransactionContext& context) noexcept : ending_(context.ending) {
+    ending_.enter_shared();
+  }
+  ~SharedCall() { ending_.leave_shared(); }
+  SharedCall(const SharedCall&) = delete;
+  SharedCall& operator=(const SharedCall&) = delete;
+
+ private:
+  EndingState& ending_;
+};
+
 /// Guard: while it exists, neither a nested call nor another thread may end the transaction.
 class Visit final {
  public:

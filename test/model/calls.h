@@ -162,6 +162,7 @@ enum class Call : std::uint8_t {
   kQueryLimit,
   kQueryRun,
   kQueryStream,
+  kQueryShare,
   // functions
   kCheckPool,
   kEstimateOpening,
@@ -313,6 +314,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Call::kCo
     "Query::limit",
     "Query::run",
     "Query::stream",
+    "Query::share",
     "check_pool",
     "estimate_opening",
 };

@@ -59,19 +59,37 @@ std::vector<std::string> texts_of(const QueryResult& result) {
   return rows;
 }
 
+void add_texts(const std::vector<query::ResultColumn>& columns, const query::StreamBatch& batch,
+               std::vector<std::string>& rows) {
+  const std::size_t first = rows.size();
+  rows.resize(first + batch.row_count());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const Lane lane = lane_of(columns[c].type);
+    for (std::size_t row = 0; row < batch.row_count(); ++row)
+      add_text(rows[first + row], !batch.nulls(c).empty() && batch.nulls(c)[row] != 0,
+               lane == Lane::kText   ? std::string(batch.texts(c).value()[row])
+               : lane == Lane::kReal ? std::to_string(batch.column<double>(c).value()[row])
+                                     : std::to_string(batch.column<std::int64_t>(c).value()[row]));
+  }
+}
+
 std::vector<std::string> texts_of(query::ResultStream& stream) {
   std::vector<std::string> rows;
-  for (const query::StreamBatch& batch : stream) {
-    const std::size_t first = rows.size();
-    rows.resize(first + batch.row_count());
-    for (std::size_t c = 0; c < stream.columns().size(); ++c) {
-      const Lane lane = lane_of(stream.columns()[c].type);
-      for (std::size_t row = 0; row < batch.row_count(); ++row)
-        add_text(rows[first + row], !batch.nulls(c).empty() && batch.nulls(c)[row] != 0,
-                 lane == Lane::kText ? std::string(batch.texts(c).value()[row])
-                 : lane == Lane::kReal
-                     ? std::to_string(batch.column<double>(c).value()[row])
-                     : std::to_string(batch.column<std::int64_t>(c).value()[row]));
+  for (const query::StreamBatch& batch : stream) add_texts(stream.columns(), batch, rows);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+/// Pulled by the numbers of two threads in turn.
+std::vector<std::string> texts_of(query::SharedStream& stream) {
+  std::vector<std::string> rows;
+  for (bool is_left = true; is_left;) {
+    is_left = false;
+    for (const std::uint32_t thread : {1u, 0u}) {
+      const Result<const query::StreamBatch*> batch = stream.next(thread);
+      if (!batch.ok() || *batch == nullptr) continue;
+      add_texts(stream.columns(), **batch, rows);
+      is_left = true;
     }
   }
   std::sort(rows.begin(), rows.end());
@@ -96,6 +114,16 @@ std::optional<QueryResult> Exerciser::ask(Open& open, const Query& query, Outcom
       expect(texts_of(*stream) == texts_of(*result), "rows of the stream of " + what);
       expect_code({StatusCode::kOk}, stream->status(), "end of the stream of " + what);
     }
+  }
+  if (random_.chance(20) && query.node()->step != query::QueryNode::Step::kLimit) {
+    calls_.add(Call::kQueryShare);
+    options.threads = 2;
+    Result<query::SharedStream> stream = query.share(*open.real, options);
+    // Not for a transaction that has tried to write, which the model does not know.
+    expect_code(Outcomes() | StatusCode::kInvalidArgument, stream.status(),
+                "shared stream of " + what);
+    if (stream.ok())
+      expect(texts_of(*stream) == texts_of(*result), "rows of the shared stream of " + what);
   }
   return *std::move(result);
 }
