@@ -74,6 +74,7 @@ Status register_all(const duckdb_v2_extension_input& input) {
   const auto instance = std::make_shared<Instance>();
   FLUGS_TRY(register_scan(input.extension, factory, instance));
   FLUGS_TRY(register_tables(input.extension, factory, instance));
+  FLUGS_TRY(register_copy(input.extension, factory, instance));
   return register_replacement(input.extension, factory);
 }
 

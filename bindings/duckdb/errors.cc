@@ -53,7 +53,9 @@ void report(duckdb_v2_error_info_handle* slot, const Status& status) noexcept {
 
 Status take_failure(duckdb_v2_error_info_handle slot) {
   duckdb_v2_str text = {nullptr, 0};
-  if (slot != nullptr) duckdb_v2_error_info_get_text(slot, &text);
+  // Without the kind of DuckDB's exception, if it knows the text alone.
+  if (slot != nullptr) duckdb_v2_error_info_get_raw_text(slot, &text);
+  if (slot != nullptr && text.len == 0) duckdb_v2_error_info_get_text(slot, &text);
   Status status(StatusCode::kInvalidArgument,
                 text.len == 0 ? std::string("DuckDB gives no reason") : std::string(view_of(text)));
   duckdb_v2_error_info_destroy(&slot);

@@ -4,8 +4,9 @@
 
 namespace flugs::duckdb {
 
-Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode mode) {
-  FLUGS_ASSIGN(std::shared_ptr<Pool> pool, open_pool(path, mode));
+Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode mode,
+                                             std::uint64_t max_bytes) {
+  FLUGS_ASSIGN(std::shared_ptr<Pool> pool, open_pool(path, mode, max_bytes));
   if (pool->is_lent()) return pool;
   const std::lock_guard lock(mutex_);
   pools_[pool->path()] = pool;

@@ -17,8 +17,10 @@ namespace flugs::duckdb {
 class Instance {
  public:
   /// The pool in the file at `path`. One that is opened now stays open until the instance ends.
+  /// `max_bytes` is for a pool that is opened or made.
   /// Fails with: as open_pool.
-  Result<std::shared_ptr<Pool>> pool(const std::string& path, OpenMode mode);
+  Result<std::shared_ptr<Pool>> pool(const std::string& path, OpenMode mode,
+                                     std::uint64_t max_bytes = 0);
   /// Forgets a pool, which is closed as soon as no statement uses it. False: it was not open.
   bool forget(const std::string& path);
 
@@ -39,6 +41,8 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
                      const SharedInstance& instance);
 Status register_tables(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,
                        const SharedInstance& instance);
+Status register_copy(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,
+                     const SharedInstance& instance);
 Status register_replacement(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory);
 
 }  // namespace flugs::duckdb

@@ -54,8 +54,8 @@ std::shared_ptr<Pool> add_pool(OpenPools& known, const PoolFile& file, std::stri
 }
 
 /// A pool that this process must not write to is opened for reading.
-Result<Database> open_as_allowed(const std::string& path, OpenMode mode) {
-  OpenOptions options{.path = path, .mode = mode};
+Result<Database> open_as_allowed(const std::string& path, OpenMode mode, std::uint64_t max_bytes) {
+  OpenOptions options{.path = path, .mode = mode, .max_bytes = max_bytes};
   Result<Database> database = Database::open(options);
   if (database.ok() || database.code() != StatusCode::kReadOnly || mode != OpenMode::kOpen)
     return database;
@@ -143,7 +143,8 @@ std::string real_path(const std::string& path) {
   return none ? path : found.string();
 }
 
-Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode) {
+Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
+                                        std::uint64_t max_bytes) {
   std::string real = real_path(path);
   OpenPools& known = open_pools();
   std::unique_lock lock(known.mutex);
@@ -156,7 +157,7 @@ Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode) 
     if (pool != nullptr) break;
     known.is_closed.wait(lock);
   }
-  FLUGS_ASSIGN(Database database, open_as_allowed(real, mode));
+  FLUGS_ASSIGN(Database database, open_as_allowed(real, mode, max_bytes));
   const std::optional<PoolFile> file = file_of(real);
   if (!file) return Status(StatusCode::kIoError, path + ": the file has gone");
   return add_pool(known, *file, std::move(real), std::make_shared<Database>(std::move(database)),

@@ -96,7 +96,8 @@ std::string real_path(const std::string& path);
 
 /// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it
 /// open. Fails with: as Database::open.
-Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode);
+Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
+                                        std::uint64_t max_bytes);
 
 /// Lends a database that the program has open to all instances of DuckDB in the process, until
 /// Pool::take_back or until the result is destroyed, which does the same. Must be taken back before

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/duckdb/copy.h"
 #include "bindings/duckdb/handles.h"
 #include "bindings/duckdb/instance.h"
 
@@ -15,18 +16,14 @@ namespace {
 
 constexpr std::string_view kEnding = ".pool";
 
-struct PoolName {
-  std::string path;
-  std::optional<std::string> table;
-};
-
 bool is_folder(const std::string& path) {
   struct stat found{};
   return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-// Nothing: the name means no pool. A folder may have such a name as well.
-std::optional<PoolName> read_name(std::string_view name) {
+}  // namespace
+
+std::optional<PoolName> read_pool_name(std::string_view name) {
   const std::string in_pool = std::string(kEnding) + "/";
   if (const std::size_t at = name.rfind(in_pool); at != std::string_view::npos) {
     PoolName found{std::string(name.substr(0, at + kEnding.size())),
@@ -36,6 +33,8 @@ std::optional<PoolName> read_name(std::string_view name) {
   if (name.size() <= kEnding.size() || !name.ends_with(kEnding)) return std::nullopt;
   return PoolName{std::string(name), std::nullopt};
 }
+
+namespace {
 
 Status claim(duckdb_v2_replacement_scan_info_handle info, duckdb_v2_factory_handle factory,
              const PoolName& name) {
@@ -68,7 +67,7 @@ void replace(duckdb_v2_replacement_scan_info_handle info, duckdb_v2_context_hand
     if (parts != 1) return {};
     duckdb_v2_identifier_t part = {nullptr, 0};
     FLUGS_TRY(ask(duckdb_v2_qname_get_part, name.get(), idx_t{0}, &part));
-    const std::optional<PoolName> found = read_name(view_of(part));
+    const std::optional<PoolName> found = read_pool_name(view_of(part));
     if (!found) return {};
     FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
     return claim(info, factory, *found);
