@@ -279,3 +279,44 @@ def test_the_program_closes_the_pool_while_rows_are_fetched(lender, pool):
             rows.fetchall()
         except duckdb.Error as error:
             assert "closed the pool" in str(error)
+
+
+def test_an_interrupt_ends_a_query_and_its_scans(lender, pool):
+    with connect() as con:
+        lender.insert(0, 100_000)
+        failed = []
+        query = f"SELECT count(*) FROM '{pool}/t' a, '{pool}/t' b WHERE a.id + b.id = 17"
+        runner = threading.Thread(target=lambda: failed.append(failure(con, query)))
+        runner.start()
+        time.sleep(0.2)
+        begun = time.monotonic()
+        con.interrupt()
+        runner.join()
+        assert "INTERRUPT" in failed[0]
+        assert time.monotonic() - begun < 5
+        assert lender.transactions() == 0
+        assert con.execute(f"SELECT count(*) FROM '{pool}/t'").fetchall() == [(100_000,)]
+        lender.take_back()
+
+
+def test_connections_query_a_pool_at_the_same_time(lender, pool):
+    with connect() as con:
+        lender.insert(0, 20_000)
+        wrong = []
+
+        def query(number):
+            with con.cursor() as own:
+                for _ in range(15):
+                    found = own.execute(f"SELECT count(*), sum(id) FROM '{pool}/t' WHERE g = "
+                                        f"{number}").fetchall()
+                    if found != [(2000, sum(range(number, 20_000, 10)))]:
+                        wrong.append(found)
+
+        threads = [threading.Thread(target=query, args=[number]) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert lender.transactions() == 0
+        lender.take_back()
