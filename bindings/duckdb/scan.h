@@ -46,6 +46,7 @@ struct ScanBind {
   std::string table;
   TableId id = {};
   std::vector<ScanColumn> columns;
+  std::uint64_t rows = 0;            ///< roughly, when it was bound
   std::vector<query::Expr> filters;  ///< DuckDB does not test these
   std::vector<query::Expr> helpers;  ///< DuckDB tests these, or narrower ones, once more
 };

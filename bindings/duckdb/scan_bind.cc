@@ -47,7 +47,7 @@ std::string shown_name(const std::string& name, std::set<std::string>& taken) {
   }
 }
 
-Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call, idx_t& rows) {
+Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(SharedInstance* const instance,
                kept<SharedInstance>(duckdb_v2_function_bind_get_user_data, call));
   FLUGS_ASSIGN(const std::string path, pool_argument(call));
@@ -65,7 +65,7 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call, idx_t& ro
     bind->table = table.name();
     bind->id = table.id();
     bind->columns = columns_of(table.schema());
-    rows = rows_of(database, table.id());
+    bind->rows = rows_of(database, table.id());
     return {};
   }));
   FLUGS_TRY(bind->copy_filters());
@@ -123,8 +123,7 @@ void bind_scan(duckdb_v2_function_bind_info_handle call,
   guarded(err, [&]() -> Status {
     FLUGS_TRY(check_access(context));
     FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
-    idx_t rows = 0;
-    FLUGS_ASSIGN(SharedBind bind, make_bind(call, rows));
+    FLUGS_ASSIGN(SharedBind bind, make_bind(call));
     std::set<std::string> taken;
     for (const ScanColumn& column : bind->columns) {
       FLUGS_ASSIGN(const OwnedType type, make_type(factory, type_name_of(column)));
@@ -132,7 +131,7 @@ void bind_scan(duckdb_v2_function_bind_info_handle call,
       const duckdb_v2_identifier_t name = str_of(shown);
       FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));
     }
-    FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_cardinality, info, rows, false));
+    FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_cardinality, info, idx_t{bind->rows}, false));
     FLUGS_TRY(ask(duckdb_v2_table_function_bind_set_order_preservation, info,
                   DUCKDB_V2_ORDER_PRESERVATION_NO_ORDER));
     duckdb_v2_opaque data = opaque_of(new SharedBind(std::move(bind)));

@@ -12,8 +12,19 @@ namespace flugs::duckdb {
 
 namespace {
 
+// More than a morsel of rows for each: waking a thread costs more than a few rows.
+constexpr std::uint64_t kRowsPerThread = 32768;
+
+std::uint32_t threads_for(std::uint64_t rows) noexcept {
+  const std::uint64_t wanted = 1 + rows / kRowsPerThread;
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(wanted, std::max(1U, std::thread::hardware_concurrency())));
+}
+
 // DuckDB does not say how many threads will come to a scan. A number costs a few bytes.
-constexpr std::uint32_t kNumbers = 64;
+std::uint32_t numbers_of_threads() noexcept {
+  return std::clamp(2 * std::thread::hardware_concurrency(), 64U, 1024U);
+}
 
 /// What the threads of a running scan share: DuckDB's global state.
 class ScanRun {
@@ -78,11 +89,11 @@ Status ScanRun::check_table(const Database& database) const {
 
 ScanRun::~ScanRun() {
   if (guest_ == nullptr) return;
-  const Status ended = guest_->use([&](Database& /*database*/, Transaction& /*transaction*/) {
+  // If the pool was taken back, the guest ends the stream, in whichever thread.
+  static_cast<void>(guest_->use([&](Database& /*database*/, Transaction& /*transaction*/) {
     stream_->rows.reset();
     return Status();
-  });
-  if (!ended.ok()) stream_->rows.reset();  // the guest had ended it
+  }));
   guest_.reset();
   bind_->moment->leave();
 }
@@ -102,7 +113,7 @@ Status ScanRun::begin() {
       done_.store(progress.done, std::memory_order_relaxed);
     };
     options.stop = guest_->stop();
-    options.threads = kNumbers;
+    options.threads = numbers_of_threads();
     FLUGS_ASSIGN(query::SharedStream stream,
                  rows.select(std::move(wanted)).share(transaction, options));
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -176,7 +187,7 @@ void begin_scan(duckdb_v2_table_function_init_global_info_handle info,
     }
     auto run = std::make_unique<ScanRun>(bind, std::move(columns));
     FLUGS_TRY(run->begin());
-    const idx_t threads = std::max(1U, std::thread::hardware_concurrency());
+    const idx_t threads = threads_for(bind->rows);
     FLUGS_TRY(ask(duckdb_v2_table_function_init_global_set_max_threads, info, threads));
     duckdb_v2_opaque data = opaque_of(run.release());
     return ask(duckdb_v2_table_function_init_global_set_global_state, info, &data);
