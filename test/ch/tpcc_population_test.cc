@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "bench/tpcc/ch_tables.h"
 #include "test/ch/small_tpcc.h"
 #include "test/ch/sqlite_copy.h"
 
@@ -166,6 +167,40 @@ TEST_CASE("the same seed gives the same database", "[tpcc]") {
                           "select * from orders order by o_entry_d",
                           "select * from order_line order by ol_w_id, ol_d_id, ol_o_id, ol_number"})
     CHECK((first_rows.rows(sql) == second_rows.rows(sql)));
+}
+
+TEST_CASE("CH-benCHmark's own tables have a nation for each letter of a state", "[tpcc]") {
+  TemporaryDatabase database;
+  must(bench::make_ch_tables(*database, 1));
+  const Transaction snapshot = must(database->begin(AccessMode::kReadOnly));
+  const SqliteCopy sqlite(*database, snapshot, {"region", "nation", "supplier"});
+  for (const auto& [expected, sql] :
+       {std::pair{5, "select count(*) from region"},
+        std::pair{62, "select count(*) from nation join region on r_regionkey = n_regionkey"},
+        std::pair{22,
+                  "select count(*) from nation join region on r_regionkey = n_regionkey "
+                  "where r_name = 'Europe'"},
+        std::pair{10'000,
+                  "select count(*) from supplier join nation on n_nationkey = su_nationkey "
+                  "where su_suppkey between 0 and 9999"},
+        std::pair{62, "select count(distinct su_nationkey) from supplier"},
+        std::pair{10,
+                  "select count(*) from nation "
+                  "where n_nationkey between unicode('0') and unicode('9')"},
+        std::pair{26,
+                  "select count(*) from nation "
+                  "where n_nationkey between unicode('a') and unicode('z')"},
+        std::pair{54, "select n_nationkey from nation where n_name = 'Germany'"},
+        std::pair{78, "select n_nationkey from nation where n_name = 'Cambodia'"},
+        std::pair{122, "select n_nationkey from nation where n_name = 'Botswana'"}}) {
+    INFO(sql);
+    CHECK(sqlite.number(sql) == expected);
+  }
+  const std::int64_t bad =
+      sqlite.number("select count(*) from supplier where su_comment like '%bad%'");
+  CHECK(bad > 50);
+  CHECK(bad < 200);
+  CHECK(sqlite.number("select sum(su_acctbal < 0) from supplier") > 0);
 }
 
 }  // namespace flugs::test
