@@ -1,0 +1,120 @@
+"""The same queries over a live pool and on DuckDB's own tables: equal results, and times."""
+
+import math
+import statistics
+import threading
+import time
+from dataclasses import dataclass, field
+
+import duckdb
+
+from duckdb_bench.compare import difference
+
+LIVE, OWN, HELD = "live", "own", "held"
+
+
+def connect(threads):
+    con = duckdb.connect(config={"allow_unsigned_extensions": "true", "threads": threads})
+    con.execute(f"attach ':memory:' as {OWN}")
+    return con
+
+
+def copy_tables(con, transaction, tables):
+    """DuckDB's own tables, with the types that the extension gives. The rows come by Arrow, another
+    way than that of the queries over flugs."""
+    for name in tables:
+        columns = con.execute(f'describe {LIVE}."{name}"').fetchall()
+        outputs = ", ".join(f'"{column}"::{kind} as "{column}"' for column, kind, *_ in columns)
+        rows = transaction.query(name)  # DuckDB finds it by its name
+        con.execute(f'create or replace table {OWN}."{name}" as select {outputs} from rows')
+        del rows
+
+
+def answer(con, side, sql):
+    con.execute(f"use {side}")
+    return con.execute(sql).fetchall()
+
+
+def differences(con, side, queries):
+    """What is not equal to the answers of DuckDB's own tables, in words."""
+    found = []
+    for query in queries:
+        text = difference(answer(con, side, query.sql), answer(con, OWN, query.sql),
+                          query.sorted_by)
+        if text:
+            found.append(f"{query.name} over flugs: {text}")
+    return found
+
+
+@dataclass
+class Times:
+    """Of one query, in milliseconds."""
+
+    query: object
+    ms: dict = field(default_factory=lambda: {LIVE: [], OWN: []})
+    rows: int = 0
+
+    def median(self, side):
+        return statistics.median(self.ms[side])
+
+    def ratio(self):
+        return self.median(LIVE) / self.median(OWN)
+
+
+def measure(con, queries, runs):
+    """Runs that alternate between both sides, after one that is not counted."""
+    figures = [Times(query) for query in queries]
+    for run in range(runs + 1):
+        for number, figure in enumerate(figures):
+            sides = (LIVE, OWN) if (run + number) % 2 else (OWN, LIVE)
+            for side in sides:
+                con.execute(f"use {side}")
+                begin = time.perf_counter()
+                figure.rows = len(con.execute(figure.query.sql).fetchall())
+                if run > 0:
+                    figure.ms[side].append((time.perf_counter() - begin) * 1000)
+    return figures
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+class Writers:
+    """Threads that call `works`, so many times a second in all, while the block runs."""
+
+    def __init__(self, works, per_second):
+        self._works = works
+        self._pause = len(works) / per_second
+        self._ends = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(work,)) for work in works]
+        self._begun = 0.0
+        self.errors = []
+        self.seconds = 0.0
+
+    def _write(self, work):
+        due = time.perf_counter()
+        try:
+            while not self._ends.is_set():
+                work()
+                due = max(due + self._pause, time.perf_counter() - 1)
+                wait = due - time.perf_counter()
+                if wait > 0:
+                    self._ends.wait(wait)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self.errors.append(repr(error))
+
+    def done(self):
+        return sum(work.done for work in self._works)
+
+    def __enter__(self):
+        self._begun = time.perf_counter()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        for thread in self._threads:
+            thread.join()
+        self.seconds = time.perf_counter() - self._begun

@@ -1,0 +1,94 @@
+"""A run of a workload: pool, copies, queries on both sides, transactions meanwhile."""
+
+import contextlib
+import time
+
+import flugs
+
+from duckdb_bench import measure
+from duckdb_bench.measure import HELD, LIVE
+from duckdb_bench.workloads import remove_pool
+
+WRITERS = 2
+
+
+def merge_all(db):
+    for name in db.tables():
+        db.merge(name)
+
+
+def broken_invariants(con, workload):
+    """Pairs of figures that differ, each pair asked in one query on the live pool."""
+    con.execute(f"use {LIVE}")
+    found = []
+    for name, a, b in workload.invariants:
+        left, right = con.execute(f"select ({a}), ({b})").fetchone()
+        if left != right:
+            found.append(f"{name}: {left} and {right}")
+    return found
+
+
+class Run:
+    def __init__(self, workload, path, options):
+        self._workload = workload
+        self._path = path
+        self._options = options
+        self.problems = []
+        self.invariants_held = 0
+
+    def __call__(self):
+        begin = time.perf_counter()
+        self._workload.make(self._path)
+        try:
+            with flugs.open(self._path) as db:
+                merge_all(db)
+                self._load_seconds = time.perf_counter() - begin
+                with contextlib.closing(measure.connect(self._options.threads)) as con:
+                    return self._work(db, con)
+        finally:
+            remove_pool(self._path)
+
+    def _work(self, db, con):
+        db.to_duckdb(con, name=LIVE)
+        queries = self._workload.queries
+        per_second = self._options.writes
+        works = [self._workload.writer(db, seed) for seed in range(1, 1 + WRITERS)]
+        writers = measure.Writers(works if per_second else [], max(per_second, 1))
+        with writers:
+            # What the views of a transaction show is still so when all queries have run.
+            with db.begin(read_only=True) as held:
+                held.to_duckdb(con, name=HELD)
+                measure.copy_tables(con, held, db.tables())
+                self.problems += measure.differences(con, HELD, queries)
+                self.problems += measure.differences(con, HELD, queries)
+            self.problems += self._look(con)
+            figures = measure.measure(con, queries, self._options.runs)
+            self.problems += self._look(con)
+        self.problems += [f"a writer failed: {error}" for error in writers.errors]
+        if not per_second:
+            self.problems += measure.differences(con, LIVE, queries)
+        db.check()
+        return self._report(db, figures, writers)
+
+    def _look(self, con):
+        broken = broken_invariants(con, self._workload)
+        self.invariants_held += len(self._workload.invariants) - len(broken)
+        return broken
+
+    def _report(self, db, figures, writers):
+        statistics = db.statistics()
+        return {
+            "workload": self._workload.name, "title": self._workload.title,
+            "medium": statistics["medium"], "guarantee": statistics["guarantee"],
+            "load_seconds": self._load_seconds,
+            "rows": {name: len(db[name]) for name in db.tables()},
+            "queries": [{"name": figure.query.name, "question": figure.query.question,
+                         "rows": figure.rows, "flugs_ms": figure.median(LIVE),
+                         "own_ms": figure.median(OWN), "ratio": figure.ratio()}
+                        for figure in figures],
+            "geometric_mean_ratio": measure.geometric_mean(f.ratio() for f in figures),
+            "transactions": writers.done() if writers.seconds else 0,
+            "transactions_per_second":
+                writers.done() / writers.seconds if self._options.writes else 0,
+            "invariants_held": self.invariants_held, "problems": self.problems,
+        }

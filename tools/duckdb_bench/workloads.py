@@ -1,0 +1,51 @@
+"""The workloads: what fills a pool, what is asked, what is written meanwhile."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import flugs
+
+from duckdb_bench import ch, rows, tpch
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    title: str
+    make: Callable[[str], None]  # fills a new pool at this path
+    queries: list
+    # Of a database and a seed: a callable that writes once, and counts in `done`.
+    writer: Callable[[Any, int], Any]
+    invariants: tuple = ()  # name and two statements of SQL with equal answers
+
+
+def _filled(load, *arguments):
+    def make(path):
+        with flugs.open(path, exclusive=True) as db:
+            load(db, *arguments)
+    return make
+
+
+def of_rows(count):
+    return Workload("rows", f"seven queries, {count:,} rows", _filled(rows.load, count),
+                    rows.queries(count), rows.Updates)
+
+
+def of_tpch(scale):
+    return Workload("tpch", f"TPC-H, scale {scale:g}", _filled(tpch.load, scale),
+                    tpch.queries(scale), tpch.Refresh)
+
+
+def of_ch(tool, warehouses, customers, items):
+    invariants = tuple((name, a.replace("{loaded}", str(customers)),
+                        b.replace("{loaded}", str(customers))) for name, a, b in ch.INVARIANTS)
+    return Workload("ch", f"CH-benCHmark, {warehouses} warehouses",
+                    lambda path: ch.make_pool(tool, path, warehouses, customers, items),
+                    ch.queries(), ch.Terminal, invariants)
+
+
+def remove_pool(path):
+    for name in (path, path + ".journal"):
+        if os.path.exists(name):
+            os.remove(name)
