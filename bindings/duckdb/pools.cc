@@ -18,6 +18,8 @@ struct OpenPools {
   std::condition_variable is_closed;
   /// A pool that is expired is being closed; then it leaves.
   std::map<PoolFile, std::weak_ptr<Pool>> pools;
+  /// What was lent, by its name. One that was taken back stays.
+  std::map<std::string, std::weak_ptr<Pool>> lent;
 };
 
 /// Never destroyed: DuckDB may be in use after the destructors of this library.
@@ -33,23 +35,24 @@ std::optional<PoolFile> file_of(const std::string& path) {
 }
 
 /// Closes a pool, and only then lets others open it again.
-void close_pool(Pool* pool, const PoolFile& file) noexcept {
+void close_pool(Pool* pool, const std::optional<PoolFile>& file) noexcept {
   pool->take_back();
   delete pool;
+  if (!file) return;
   OpenPools& known = open_pools();
   const std::lock_guard lock(known.mutex);
   // The file may be gone, and a new pool have its number already.
-  if (const auto found = known.pools.find(file);
+  if (const auto found = known.pools.find(*file);
       found != known.pools.end() && found->second.expired())
     known.pools.erase(found);
   known.is_closed.notify_all();
 }
 
-std::shared_ptr<Pool> add_pool(OpenPools& known, const PoolFile& file, std::string path,
-                               std::shared_ptr<Database> database, bool is_lent) {
+std::shared_ptr<Pool> add_pool(OpenPools& known, const std::optional<PoolFile>& file,
+                               std::string path, std::shared_ptr<Database> database, bool is_lent) {
   std::shared_ptr<Pool> pool(new Pool(std::move(path), std::move(database), is_lent),
                              [file](Pool* closed) { close_pool(closed, file); });
-  known.pools[file] = pool;
+  if (file) known.pools[*file] = pool;
   return pool;
 }
 
@@ -68,6 +71,14 @@ Result<Database> open_as_allowed(const std::string& path, OpenMode mode, std::ui
 Guest::Guest(std::shared_ptr<Pool> pool, Transaction transaction)
     : pool_(std::move(pool)), transaction_(std::move(transaction)) {}
 
+Guest::Guest(std::shared_ptr<Pool> pool, std::shared_ptr<HeldTransaction> held)
+    : pool_(std::move(pool)), held_(std::move(held)) {}
+
+void Guest::add(const std::shared_ptr<GuestStream>& stream) {
+  streams_.push_back(stream);
+  if (held_ != nullptr) held_->add(stream);
+}
+
 Guest::~Guest() {
   const std::shared_lock open(pool_->gate_);
   {
@@ -80,15 +91,34 @@ Guest::~Guest() {
 // The pool is open, and nobody is in `use`.
 void Guest::end() noexcept {
   for (const std::weak_ptr<GuestStream>& stream : streams_)
-    if (const std::shared_ptr<GuestStream> kept = stream.lock()) kept->rows.reset();
+    if (const std::shared_ptr<GuestStream> kept = stream.lock()) end(*kept);
   streams_.clear();
   transaction_ = Transaction();
 }
 
+void Guest::end(GuestStream& stream) noexcept {
+  if (held_ != nullptr)
+    held_->end(stream);
+  else
+    stream.rows.reset();
+}
+
+void Guest::finish(GuestStream& stream) noexcept {
+  // If the pool was taken back, that has ended the stream.
+  static_cast<void>(pool_->use([&](Database& /*database*/) {
+    const std::lock_guard lock(mutex_);
+    end(stream);
+    return Status();
+  }));
+}
+
 Status Guest::use(FunctionRef<Status(Database&, Transaction&)> work) {
   return pool_->use([&](Database& database) {
-    const std::lock_guard lock(mutex_);
-    return work(database, transaction_);
+    const auto call = [&](Transaction& transaction) {
+      const std::lock_guard lock(mutex_);
+      return work(database, transaction);
+    };
+    return held_ != nullptr ? held_->use(call) : call(transaction_);
   });
 }
 
@@ -113,8 +143,12 @@ Status Pool::use(FunctionRef<Status(Database&)> work) {
 Result<std::shared_ptr<Guest>> Pool::begin(AccessMode mode) {
   std::shared_ptr<Guest> guest;
   FLUGS_TRY(use([&](Database& database) -> Status {
-    FLUGS_ASSIGN(Transaction transaction, database.begin(mode));
-    guest.reset(new Guest(shared_from_this(), std::move(transaction)));
+    if (held_ != nullptr) {
+      guest.reset(new Guest(shared_from_this(), held_));
+    } else {
+      FLUGS_ASSIGN(Transaction transaction, database.begin(mode));
+      guest.reset(new Guest(shared_from_this(), std::move(transaction)));
+    }
     const std::lock_guard lock(guests_mutex_);
     guests_.insert(guest.get());
     return {};
@@ -148,6 +182,11 @@ Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
   std::string real = real_path(path);
   OpenPools& known = open_pools();
   std::unique_lock lock(known.mutex);
+  if (const auto named = known.lent.find(path); named != known.lent.end()) {
+    std::shared_ptr<Pool> pool = named->second.lock();
+    if (pool != nullptr && !pool->is_taken_back()) return pool;
+    return Status(StatusCode::kCancelled, path + ": the program has closed it");
+  }
   for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {
     const auto found = known.pools.find(*file);
     if (found == known.pools.end()) break;
@@ -160,16 +199,20 @@ Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
   FLUGS_ASSIGN(Database database, open_as_allowed(real, mode, max_bytes));
   const std::optional<PoolFile> file = file_of(real);
   if (!file) return Status(StatusCode::kIoError, path + ": the file has gone");
-  return add_pool(known, *file, std::move(real), std::make_shared<Database>(std::move(database)),
+  return add_pool(known, file, std::move(real), std::make_shared<Database>(std::move(database)),
                   false);
 }
 
-std::shared_ptr<Pool> lend_pool(const std::string& path, std::shared_ptr<Database> database) {
+std::shared_ptr<Pool> lend_pool(LentPool lent) {
   OpenPools& known = open_pools();
   const std::lock_guard lock(known.mutex);
-  // A file that cannot be found has a number that none has: nobody finds the pool.
-  const PoolFile file = file_of(path).value_or(PoolFile());
-  return add_pool(known, file, path, std::move(database), true);
+  std::optional<PoolFile> file;
+  if (!lent.path.empty()) file = file_of(lent.path);
+  std::shared_ptr<Pool> pool = add_pool(known, file, lent.path.empty() ? lent.name : lent.path,
+                                        std::move(lent.database), true);
+  pool->hold(std::move(lent.transaction));
+  known.lent[std::move(lent.name)] = pool;
+  return pool;
 }
 
 }  // namespace flugs::duckdb

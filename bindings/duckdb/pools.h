@@ -26,6 +26,25 @@ struct GuestStream {
   std::optional<query::SharedStream> rows;
 };
 
+/// A transaction of the program in which DuckDB reads.
+///
+/// Thread-safety: any thread.
+class HeldTransaction {
+ public:
+  HeldTransaction() = default;
+  HeldTransaction(const HeldTransaction&) = delete;
+  HeldTransaction& operator=(const HeldTransaction&) = delete;
+  virtual ~HeldTransaction() = default;
+
+  /// Calls `work` while nobody else uses the transaction. Fails with: as `work`; kInvalidArgument
+  /// (it has ended).
+  virtual Status use(FunctionRef<Status(Transaction&)> work) = 0;
+  /// Within `use`: the stream must end before the transaction does.
+  virtual void add(const std::shared_ptr<GuestStream>& stream) = 0;
+  /// Ends a stream. Not within `use`.
+  virtual void end(GuestStream& stream) noexcept = 0;
+};
+
 /// A transaction of DuckDB on a pool. The pool may end it between two calls.
 ///
 /// Thread-safety: any thread; one call of `use` at a time, the others wait. Calls of `read` run at
@@ -41,7 +60,9 @@ class Guest {
   /// Calls `work`, which may pull rows of the guest's streams. Fails with: as `work`; kCancelled.
   Status read(FunctionRef<Status()> work);
   /// Within `use`: the guest ends the stream if need be.
-  void add(const std::shared_ptr<GuestStream>& stream) { streams_.push_back(stream); }
+  void add(const std::shared_ptr<GuestStream>& stream);
+  /// Ends the stream. Not within `use`.
+  void finish(GuestStream& stream) noexcept;
   const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
   /// Asked to stop when the pool is taken back.
   std::stop_token stop() const noexcept { return stop_.get_token(); }
@@ -49,12 +70,15 @@ class Guest {
  private:
   friend class Pool;
   Guest(std::shared_ptr<Pool> pool, Transaction transaction);
+  Guest(std::shared_ptr<Pool> pool, std::shared_ptr<HeldTransaction> held);
   void end() noexcept;
+  void end(GuestStream& stream) noexcept;
 
   const std::shared_ptr<Pool> pool_;
   std::stop_source stop_;
   std::mutex mutex_;  // protects what follows; a call of `use` holds it
   Transaction transaction_;
+  const std::shared_ptr<HeldTransaction> held_;  // not null: in the place of `transaction_`
   std::vector<std::weak_ptr<GuestStream>> streams_;
 };
 
@@ -68,6 +92,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
   const std::string& path() const noexcept { return path_; }
   bool is_lent() const noexcept { return is_lent_; }
+  /// Gives DuckDB the program's transaction in the place of new ones. Before others know the pool.
+  void hold(std::shared_ptr<HeldTransaction> held) noexcept { held_ = std::move(held); }
   bool is_taken_back() const noexcept { return is_closing_.load(std::memory_order_acquire); }
 
   /// Calls `work`, with the pool open. Fails with: as `work`; kCancelled (it was taken back).
@@ -85,6 +111,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   const std::string path_;
   std::shared_ptr<Database> database_;  // null when taken back
   const bool is_lent_;
+  std::shared_ptr<HeldTransaction> held_;
   std::atomic<bool> is_closing_{false};
   std::shared_mutex gate_;   // shared by calls in the pool; alone, the pool is taken back
   std::mutex guests_mutex_;  // protects `guests_`; a leaf
@@ -99,9 +126,17 @@ std::string real_path(const std::string& path);
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
                                         std::uint64_t max_bytes);
 
-/// Lends a database that the program has open to all instances of DuckDB in the process, until
-/// Pool::take_back or until the result is destroyed, which does the same. Must be taken back before
-/// the database is closed.
-std::shared_ptr<Pool> lend_pool(const std::string& path, std::shared_ptr<Database> database);
+/// What a program lends: a database that it has open, or one transaction on it.
+struct LentPool {
+  std::string name;  ///< unlike any other's; in SQL it stands where a path may stand
+  std::string path;  ///< of its file, by which it is found as well; empty: by the name only
+  std::shared_ptr<Database> database;
+  std::shared_ptr<HeldTransaction> transaction;  ///< may be null
+};
+
+/// Lends it to all instances of DuckDB in the process, until Pool::take_back or until the result is
+/// destroyed, which does the same. Must be taken back before the database is closed. The name means
+/// no file, also afterwards.
+std::shared_ptr<Pool> lend_pool(LentPool lent);
 
 }  // namespace flugs::duckdb

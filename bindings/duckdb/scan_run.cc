@@ -89,11 +89,7 @@ Status ScanRun::check_table(const Database& database) const {
 
 ScanRun::~ScanRun() {
   if (guest_ == nullptr) return;
-  // If the pool was taken back, the guest ends the stream, in whichever thread.
-  static_cast<void>(guest_->use([&](Database& /*database*/, Transaction& /*transaction*/) {
-    stream_->rows.reset();
-    return Status();
-  }));
+  guest_->finish(*stream_);
   guest_.reset();
   bind_->moment->leave();
 }

@@ -41,3 +41,9 @@ def lazy(self: Any) -> Any:
     """The table as a polars.LazyFrame."""
     from flugs import lazy as module
     return module.scan(self)
+
+
+def to_duckdb(self: Any, con: Any, name: Any) -> Any:
+    """Views of the tables in DuckDB."""
+    from flugs import duckdb as module
+    return module.show(self, con, name)

@@ -366,6 +366,11 @@ class Transaction:
     def snapshot(self) -> int:
         """The time-stamp of the state that it reads."""
 
+    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None, *, name: str | None = None) -> duckdb.DuckDBPyConnection:
+        """
+        As Database.to_duckdb, but the views show what the transaction sees, its own writes included, until it ends.
+        """
+
     def query(self, table: str | Table) -> Query:
         """All rows of a table, as this transaction sees it."""
 
@@ -450,6 +455,11 @@ class Database:
 
     def tables(self) -> list[str]:
         """The names of all tables."""
+
+    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None, *, name: str | None = None) -> duckdb.DuckDBPyConnection:
+        """
+        Shows the tables to DuckDB, in a connection that it has or makes: a view for each, by its name alone, or in the catalogue `name`. Each query sees what is committed when it begins.
+        """
 
     def begin(self, *, read_only: bool = False, isolation: str = 'snapshot') -> Transaction:
         """

@@ -47,6 +47,7 @@ PyTransaction begin(const std::shared_ptr<Session>& session, bool read_only,
                     std::string_view isolation);
 PyQuery make_query(const std::shared_ptr<Session>& session, const std::shared_ptr<Work>& work,
                    nb::handle table);
+nb::list table_names(Session& session);
 /// A TableSchema of what create_table of Python takes.
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options);
 ColumnSchema make_column(std::string_view name, nb::handle column);
@@ -76,6 +77,21 @@ void bind_conversions(Class& rows) {
        "All rows as a pandas.DataFrame, by way of pyarrow.");
 }
 
+/// The same for DuckDB, which shows tables as views.
+template <typename Class>
+void bind_to_duckdb(Class& owner, const char* about) {
+  owner.def(
+      "to_duckdb",
+      [](nb::handle self, nb::handle con, nb::handle name) {
+        return nb::object(
+            nb::module_::import_("flugs._conversions").attr("to_duckdb")(self, con, name));
+      },
+      nb::arg("con") = nb::none(), nb::kw_only(), nb::arg("name") = nb::none(),
+      nb::sig("def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None, *,"
+              " name: str | None = None) -> duckdb.DuckDBPyConnection"),
+      about);
+}
+
 void bind_expressions(nb::module_& module);
 void bind_queries(nb::module_& module);
 void bind_results(nb::module_& module);
@@ -83,5 +99,8 @@ void bind_rows(nb::module_& module);
 void bind_transaction(nb::module_& module);
 void bind_table(nb::module_& module);
 void bind_database(nb::module_& module);
+#ifdef FLUGS_DUCKDB
+void bind_duckdb(nb::module_& module);
+#endif
 
 }  // namespace flugs::python

@@ -64,7 +64,7 @@ PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
     database = *std::move(opened);
     return Status();
   }));
-  return {std::make_shared<Session>(std::move(database))};
+  return {Session::make(std::move(database))};
 }
 
 /// Forgets what is known of tables when it is destroyed: Ctrl-C may come after a change.
@@ -108,16 +108,6 @@ PyTable create_table(const PyDatabase& self, const std::string& name, nb::handle
 PyTable table(const PyDatabase& self, nb::handle name) {
   const Session::Use use(*self.session);
   return {self.session, self.session->table(name).name};
-}
-
-nb::list table_names(const PyDatabase& self) {
-  const Session::Use use(*self.session);
-  nb::list names;
-  for (const TableId id : self.session->database().tables()) {
-    const Result<TableSchema> schema = self.session->database().schema(id);
-    if (schema.ok()) names.append(nb::str(schema->name.c_str()));
-  }
-  return names;
 }
 
 /// Runs `work` in a transaction, and again in another one, until one commits.
@@ -368,6 +358,16 @@ void bind_ends(nb::class_<PyDatabase>& database) {
 
 }  // namespace
 
+nb::list table_names(Session& session) {
+  const Session::Use use(session);
+  nb::list names;
+  for (const TableId id : session.database().tables()) {
+    const Result<TableSchema> schema = session.database().schema(id);
+    if (schema.ok()) names.append(nb::str(schema->name.c_str()));
+  }
+  return names;
+}
+
 void bind_database(nb::module_& module) {
   nb::class_<PyDatabase> database(
       module, "Database",
@@ -381,8 +381,13 @@ void bind_database(nb::module_& module) {
             return self.session->database().find_table(name).ok();
           },
           "name"_a)
-      .def("tables", &table_names, nb::sig("def tables(self) -> list[str]"),
-           "The names of all tables.");
+      .def(
+          "tables", [](const PyDatabase& self) { return table_names(*self.session); },
+          nb::sig("def tables(self) -> list[str]"), "The names of all tables.");
+  bind_to_duckdb(
+      database,
+      "Shows the tables to DuckDB, in a connection that it has or makes: a view for each, by its "
+      "name alone, or in the catalogue `name`. Each query sees what is committed when it begins.");
   bind_work(database);
   bind_ends(database);
   bind_schema_changes(database);

@@ -36,4 +36,17 @@ void Gate::enter_surely() noexcept {
   ++depth_;
 }
 
+bool Gate::enter_within(std::chrono::milliseconds patience) noexcept {
+  const std::uintptr_t self = name_of_thread();
+  if (owner_.load(std::memory_order_relaxed) != self) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (unsigned round = 0; !try_enter(self); ++round) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      pause(round);
+    }
+  }
+  ++depth_;
+  return true;
+}
+
 }  // namespace flugs::python

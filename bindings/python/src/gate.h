@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace flugs::python {
@@ -23,6 +24,8 @@ class Gate {
   }
   /// As enter, but goes on waiting whatever happens.
   void enter_surely() noexcept;
+  /// As enter, but waits so long only, whatever happens. False: another thread is still in.
+  bool enter_within(std::chrono::milliseconds patience) noexcept;
   void leave() noexcept {
     if (--depth_ == 0) owner_.store(0, std::memory_order_release);
   }

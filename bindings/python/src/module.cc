@@ -19,6 +19,9 @@ NB_MODULE(_flugs, module) {
   bind_table(module);
   bind_transaction(module);
   bind_database(module);
+#ifdef FLUGS_DUCKDB
+  bind_duckdb(module);
+#endif
   module.def("_check_signals", [] {
     if (PyErr_CheckSignals() != 0) throw flugs::python::nb::python_error();
   });

@@ -24,6 +24,8 @@ std::vector<Known>& sessions() {
   return *all;
 }
 
+std::atomic<Lend*> lends_all{nullptr};
+
 constexpr std::chrono::microseconds kPause{100};
 
 /// Waits until `try_lock` gives true.
@@ -66,7 +68,10 @@ Session::~Session() {
   } else {
     tables_->leave();
   }
-  if (!is_of_this_process()) return;  // a lock may have been held by a thread that is not here
+  if (!is_of_this_process()) {  // a lock may have been held by a thread that is not here
+    static_cast<void>(borrower_.release());
+    return;
+  }
   {
     const std::lock_guard lock(sessions_mutex);
     std::erase_if(sessions(), [this](const Known& known) { return known.session == this; });
@@ -74,7 +79,33 @@ Session::~Session() {
   if (has_ended_) return;
   const Detached detached;
   closing_.request_stop();
+  if (borrower_ != nullptr) borrower_->give_back();
   database_ = Database();
+}
+
+std::shared_ptr<Session> Session::make(Database&& database) {
+  auto session = std::make_shared<Session>(std::move(database));
+  if (Lend* const maker = lends_all) session->lend(*maker);
+  return session;
+}
+
+Borrower& Session::lend(Lend& maker) {
+  const Use use(*this);
+  const Detached detached;
+  const std::lock_guard lock(borrower_mutex_);
+  if (borrower_ == nullptr) borrower_ = maker(database_);
+  return *borrower_;
+}
+
+void Session::lend_all(Lend& maker) {
+  lends_all = &maker;
+  for (const std::shared_ptr<Session>& session : open_sessions()) {
+    try {
+      session->lend(maker);
+    } catch (nb::python_error&) {
+      if (session->is_open()) throw;  // another thread has just closed it
+    }
+  }
 }
 
 Session::Use::Use(Session& session) : session_(session) {
@@ -139,6 +170,13 @@ void Session::end_works() {
     const Inside inside(work->gate());
     work->end(Work::State::kClosed);
   }
+  for (const std::shared_ptr<Work>& work : open) work->give_back();
+}
+
+bool Session::are_works_whole() {
+  const std::lock_guard lock(works_mutex_);
+  return std::none_of(works_.begin(), works_.end(),
+                      [](const Work* work) { return work->weak_from_this().expired(); });
 }
 
 void Session::close() {
@@ -155,6 +193,12 @@ void Session::close() {
   if (has_ended_) return;
   const InCall in_call;  // a handler of a signal does not wait for this thread
   end_works();
+  if (borrower_ != nullptr) {
+    const Detached detached;
+    borrower_->give_back();
+  }
+  // One that is being destroyed gives back what was lent of it.
+  wait_with_signals([&] { return are_works_whole(); });
   Status closed;
   // The owner of a Work may be just about to destroy it.
   wait_with_signals([&] {
@@ -166,16 +210,18 @@ void Session::close() {
   check(closed);
 }
 
-void Session::close_all() {
+std::vector<std::shared_ptr<Session>> Session::open_sessions() {
   std::vector<std::shared_ptr<Session>> open;
-  {
-    const std::lock_guard lock(sessions_mutex);
-    for (const Known& known : sessions())
-      if (known.forks == forks())
-        if (std::shared_ptr<Session> shared = known.session->weak_from_this().lock())
-          open.push_back(shared);
-  }
-  for (const std::shared_ptr<Session>& session : open) {
+  const std::lock_guard lock(sessions_mutex);
+  for (const Known& known : sessions())
+    if (known.forks == forks())
+      if (std::shared_ptr<Session> shared = known.session->weak_from_this().lock())
+        open.push_back(std::move(shared));
+  return open;
+}
+
+void Session::close_all() {
+  for (const std::shared_ptr<Session>& session : open_sessions()) {
     try {
       session->close();
     } catch (nb::python_error& error) {

@@ -32,16 +32,33 @@ class InCall {
   static inline thread_local unsigned count_ [[gnu::tls_model("initial-exec")]] = 0;
 };
 
+/// Who uses a database beside Python, such as DuckDB.
+class Borrower {
+ public:
+  Borrower() = default;
+  Borrower(const Borrower&) = delete;
+  Borrower& operator=(const Borrower&) = delete;
+  virtual ~Borrower() = default;
+  /// Ends all use, and lets none begin. May wait for calls that are in the database, which end
+  /// soon; none of them waits for the interpreter.
+  virtual void give_back() noexcept = 0;
+};
+
+/// Makes a borrower of an open database.
+using Lend = std::unique_ptr<Borrower>(Database& database);
+
 /// An open database, as long as any object of Python refers to it. Closing it ends what is open,
 /// and every later use of it, or of an object that came from it, throws flugs.Closed. So does every
 /// use in a process that was forked from the one that opened it.
 ///
-/// Locks, in the order in which they are taken: `users_`, a Work's gate, `works_mutex_` and the
-/// mutex of `tables_`. A thread that waits for one of the first two has let go of the interpreter.
-/// A thread that holds one of the last two uses no object of Python: without the GIL, whatever does
-/// that may wait until all other threads have let go of the interpreter.
+/// Locks, in the order in which they are taken: `users_`, a Work's gate, `works_mutex_`,
+/// `borrower_mutex_` and the mutex of `tables_`. A thread that waits for one of the first two has
+/// let go of the interpreter. A thread that holds one of the last three uses no object of Python:
+/// without the GIL, whatever does that may wait until all other threads have let go of the
+/// interpreter.
 class Session : public std::enable_shared_from_this<Session> {
  public:
+  static std::shared_ptr<Session> make(Database&& database);
   explicit Session(Database&& database);
   ~Session();
   Session(const Session&) = delete;
@@ -84,11 +101,19 @@ class Session : public std::enable_shared_from_this<Session> {
   void close();
   static void close_all();
 
+  /// The borrower of the database, which `maker` makes the first time. It gives the database back
+  /// before that is closed. Throws Closed.
+  Borrower& lend(Lend& maker);
+  /// Lends all databases that are open, or are opened later.
+  static void lend_all(Lend& maker);
+
   void add(Work& work);
   void remove(Work& work) noexcept;
 
  private:
   void end_works();
+  bool are_works_whole();
+  static std::vector<std::shared_ptr<Session>> open_sessions();
 
   Database database_;
   const unsigned forks_;
@@ -97,6 +122,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::stop_source closing_;
   std::atomic<bool> is_closed_{false};  // nothing begins any more
   bool has_ended_ = false;              // with users_: the database is closed
+  std::mutex borrower_mutex_;           // protects the next
+  std::unique_ptr<Borrower> borrower_;
 
   std::mutex works_mutex_;
   std::vector<Work*> works_;

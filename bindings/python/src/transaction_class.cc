@@ -349,6 +349,10 @@ void bind_transaction(nb::module_& module) {
             return self.work->transaction().snapshot();
           },
           "The time-stamp of the state that it reads.");
+  bind_to_duckdb(
+      transaction,
+      "As Database.to_duckdb, but the views show what the transaction sees, its own writes "
+      "included, until it ends.");
   bind_reads(transaction);
   bind_finds(transaction);
   bind_inserts(transaction);

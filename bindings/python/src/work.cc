@@ -30,9 +30,28 @@ Work::Work(std::shared_ptr<Session> session, Transaction&& transaction)
 }
 
 Work::~Work() {
-  if (!session_->is_of_this_process()) return;
+  if (!session_->is_of_this_process()) {
+    static_cast<void>(borrower_.release());
+    return;
+  }
+  give_back();
+  borrower_.reset();
   session_->remove(*this);
   end(State::kAborted);
+}
+
+Borrower& Work::lend(std::unique_ptr<Borrower> (*maker)(Work& work)) {
+  const Session::Use use(*session_);
+  const Detached detached;
+  const std::lock_guard lock(borrower_mutex_);
+  if (borrower_ == nullptr) borrower_ = maker(*this);
+  return *borrower_;
+}
+
+void Work::give_back() noexcept {
+  if (borrower_ == nullptr) return;
+  const Detached detached;
+  borrower_->give_back();
 }
 
 Work::Turn::Turn(Work& work) : work_(work) {

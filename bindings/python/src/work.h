@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,10 @@ class Work : public std::enable_shared_from_this<Work> {
   /// Aborts it, unless it has ended. Throws Busy.
   void abort();
   TransactionId id() const noexcept { return id_; }
+  /// As Session::lend, of the transaction.
+  Borrower& lend(std::unique_ptr<Borrower> (*maker)(Work& work));
+  /// Not within the gate, for which a thread of the borrower may wait.
+  void give_back() noexcept;
 
   // The rest: with a Turn, or within the gate.
 
@@ -102,6 +107,8 @@ class Work : public std::enable_shared_from_this<Work> {
   std::uint64_t rows_written_ = 0;
   std::vector<Child*> children_;
   std::vector<std::shared_ptr<void>> dropped_;  // waits for the end of a Busy
+  std::mutex borrower_mutex_;                   // protects the next
+  std::unique_ptr<Borrower> borrower_;
 };
 
 /// Commits, without the interpreter if that takes long.
