@@ -102,7 +102,7 @@ MAY_INCLUDE = {
     "tools/harness": BELOW_TOOLS | {"tools/support"},
     "tools/peers": {"base", "flugs", "bench", "tools/support"},
     "bindings/fields": {"base", "flugs"},
-    "bindings/python": {"base", "flugs", "bindings/fields"},
+    "bindings/python": {"base", "flugs", "bindings/fields", "bindings/duckdb"},
     "bindings/c": {"base", "flugs", "bindings/fields"},
     "bindings/sqlite": {"base", "flugs", "bindings/fields"},
     "bindings/duckdb": {"base", "flugs"},

@@ -6,7 +6,7 @@ import time
 import flugs
 
 from duckdb_bench import measure
-from duckdb_bench.measure import HELD, LIVE
+from duckdb_bench.measure import HELD, LIVE, OWN
 from duckdb_bench.workloads import remove_pool
 
 WRITERS = 2
@@ -22,7 +22,7 @@ def broken_invariants(con, workload):
     con.execute(f"use {LIVE}")
     found = []
     for name, a, b in workload.invariants:
-        left, right = con.execute(f"select ({a}), ({b})").fetchone()
+        (left, right), = con.execute(f"select ({a}), ({b})").fetchall()
         if left != right:
             found.append(f"{name}: {left} and {right}")
     return found

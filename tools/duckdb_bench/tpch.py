@@ -39,7 +39,7 @@ def load(db, scale):
             columns = {column: TYPES[str(kind)].not_null()
                        for column, kind in zip(source.columns, source.types)}
             table = db.create_table(name, columns, primary_key=key)
-            for batch in source.fetch_arrow_reader(ROWS_AT_ONCE):
+            for batch in source.to_arrow_reader(ROWS_AT_ONCE):
                 table.insert_rows(batch)
 
 
