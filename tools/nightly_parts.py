@@ -236,6 +236,20 @@ def languages(programs, _, __):
             for language in ("rust", "go")]
 
 
+def duckdb(programs, transactions, _):
+    """The queries of TPC-H and CH-benCHmark in full size; so many transactions a second write."""
+    tool = os.path.join(ROOT, "tools", "bench-duckdb")
+    package = os.path.join(programs.release, "bindings", "python", "flugs")
+    extension = os.path.join(package, "flugs.duckdb_extension")
+    modules = [os.path.join(package, name) for name in sorted(os.listdir(package))
+               if name.endswith(".so")] if os.path.exists(extension) else []
+    return [Step(workload, [tool, workload, "--writes", str(transactions), "--build",
+                            programs.release],
+                 figures=("queries_equal", "transactions", f"{workload}_ratio"),
+                 programs=(tool, *modules), may_skip=True)
+            for workload in ("rows", "tpch", "ch")]
+
+
 def drivers(programs, _, __):
     tool = os.path.join(ROOT, "test", "bindings", "sqlite", "run_driver.py")
     extension = os.path.join(programs.release, "bindings", "sqlite", "flugs_sqlite.so")
@@ -267,6 +281,8 @@ PARTS = (
          500, "kills", kills_on_full_medium, ("flugs_tool",)),
     Part("kill_python", "inserts from Python, killed", 10_000, "kills", kill_python,
          ("flugs_python",), needs=PYTHON),
+    Part("duckdb", "queries by DuckDB over live pools, equal to those on its own tables",
+         1000, "commits/s", duckdb, ("flugs_tool", "flugs_python"), needs=PYTHON),
     Part("wheel", "a wheel of the Python module, installed where no library of PMDK is", 1, "run",
          wheel, ("flugs_tool",)),
     Part("full_pool", "pools that are filled, emptied and filled again",
