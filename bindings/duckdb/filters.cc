@@ -346,6 +346,10 @@ Status push_all(duckdb_v2_table_function_filter_pushdown_info_handle info) {
   std::vector<idx_t> columns(count);
   for (idx_t i = 0; i < count; ++i)
     FLUGS_TRY(ask(duckdb_v2_table_function_filter_pushdown_get_column_index, info, i, &columns[i]));
+  // DuckDB orders joins by estimates, in which a condition counts that it tests itself. One that it
+  // has handed over does not, and the scan seems to give all rows of the table. So among several
+  // scans it tests the rows that are left again.
+  const bool tests_again = bind->moment->scan_count() > 1;
   const Translator translator(*bind, std::move(columns));
   bind->helpers.clear();  // what helped before is offered again
   FLUGS_TRY(ask(duckdb_v2_table_function_filter_pushdown_get_filter_count, info, &count));
@@ -354,7 +358,7 @@ Status push_all(duckdb_v2_table_function_filter_pushdown_info_handle info) {
     FLUGS_TRY(ask(duckdb_v2_table_function_filter_pushdown_get_filter, info, i, &filter));
     FLUGS_ASSIGN(Translation found, translator.condition(filter));
     if (!found) continue;
-    if (!found->is_exact) {
+    if (!found->is_exact || tests_again) {
       bind->helpers.push_back(std::move(found->condition));
       continue;
     }

@@ -32,6 +32,11 @@ void Moment::unbind(const void* scan) noexcept {
   seen_.erase(scan);
 }
 
+std::size_t Moment::scan_count() {
+  const std::lock_guard lock(mutex_);
+  return bound_.size();
+}
+
 Result<std::shared_ptr<Guest>> Moment::enter(const void* scan) {
   const std::lock_guard lock(mutex_);
   const bool is_over = guest_ == nullptr || (running_ == 0 && seen_.contains(scan));

@@ -23,6 +23,8 @@ class Moment {
   /// `scan` names a scan of a plan. It runs from `enter` until `leave`, also several times at once.
   void bind(const void* scan);
   void unbind(const void* scan) noexcept;
+  /// Scans that are bound.
+  std::size_t scan_count();
   Result<std::shared_ptr<Guest>> enter(const void* scan);
   void leave() noexcept;
 
