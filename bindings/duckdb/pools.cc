@@ -100,7 +100,7 @@ void Guest::end(GuestStream& stream) noexcept {
   if (held_ != nullptr)
     held_->end(stream);
   else
-    stream.rows.reset();
+    stream.end();
 }
 
 void Guest::finish(GuestStream& stream) noexcept {

@@ -24,6 +24,13 @@ class Pool;
 /// A stream of a guest. The guest ends it when its pool is taken back.
 struct GuestStream {
   std::optional<query::SharedStream> rows;
+  /// In a transaction of the program, which may have written, and goes on: pulled within `use`.
+  std::optional<query::ResultStream> rows_in_turn;
+
+  void end() noexcept {
+    rows.reset();
+    rows_in_turn.reset();
+  }
 };
 
 /// A transaction of the program in which DuckDB reads.
@@ -63,6 +70,8 @@ class Guest {
   void add(const std::shared_ptr<GuestStream>& stream);
   /// Ends the stream. Not within `use`.
   void finish(GuestStream& stream) noexcept;
+  /// Whether the transaction is the program's: it may only be used within `use`.
+  bool is_held() const noexcept { return held_ != nullptr; }
   const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
   /// Asked to stop when the pool is taken back.
   std::stop_token stop() const noexcept { return stop_.get_token(); }

@@ -51,6 +51,8 @@ class ScanRun {
 
  private:
   Status check_table(const Database& database) const;
+  Status check_columns(const std::vector<query::ResultColumn>& columns) const;
+  Result<query::StreamBatch> next_in_turn();
 
   const SharedBind bind_;
   const std::vector<ScanColumn> columns_;
@@ -109,21 +111,47 @@ Status ScanRun::begin() {
       done_.store(progress.done, std::memory_order_relaxed);
     };
     options.stop = guest_->stop();
-    options.threads = numbers_of_threads();
-    FLUGS_ASSIGN(query::SharedStream stream,
-                 rows.select(std::move(wanted)).share(transaction, options));
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (stream.columns()[c].type != columns_[c].type ||
-          stream.columns()[c].scale != columns_[c].scale)
-        return Status(StatusCode::kNotFound,
-                      "table " + bind_->table + " was changed while the query began");
-    stream_->rows.emplace(std::move(stream));
+    rows = rows.select(std::move(wanted));
+    if (guest_->is_held()) {
+      FLUGS_ASSIGN(query::ResultStream stream, rows.stream(transaction, options));
+      FLUGS_TRY(check_columns(stream.columns()));
+      stream_->rows_in_turn.emplace(std::move(stream));
+    } else {
+      options.threads = numbers_of_threads();
+      FLUGS_ASSIGN(query::SharedStream stream, rows.share(transaction, options));
+      FLUGS_TRY(check_columns(stream.columns()));
+      stream_->rows.emplace(std::move(stream));
+    }
     guest_->add(stream_);
     return {};
   });
 }
 
+Status ScanRun::check_columns(const std::vector<query::ResultColumn>& columns) const {
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns[c].type != columns_[c].type || columns[c].scale != columns_[c].scale)
+      return Status(StatusCode::kNotFound,
+                    "table " + bind_->table + " was changed while the query began");
+  return {};
+}
+
+Result<query::StreamBatch> ScanRun::next_in_turn() {
+  query::StreamBatch batch;
+  FLUGS_TRY(guest_->use([&](Database& /*database*/, Transaction& /*transaction*/) -> Status {
+    if (!stream_->rows_in_turn) return {};
+    if (const query::StreamBatch* const found = stream_->rows_in_turn->next()) {
+      batch = *found;
+      return {};
+    }
+    Status end = stream_->rows_in_turn->status();
+    stream_->rows_in_turn.reset();
+    return end;
+  }));
+  return batch;
+}
+
 Result<query::StreamBatch> ScanRun::next(std::uint32_t thread) {
+  if (guest_->is_held()) return next_in_turn();
   query::StreamBatch batch;
   FLUGS_TRY(guest_->read([&]() -> Status {
     if (!stream_->rows) return Status(StatusCode::kCancelled, "the scan has ended");

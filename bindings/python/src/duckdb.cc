@@ -60,21 +60,21 @@ class SharedWork final : public duckdb::HeldTransaction, public Child {
     streams_.push_back(stream);
   }
   void end(duckdb::GuestStream& stream) noexcept override {
-    if (!stream.rows.has_value() || !work_.session().is_of_this_process()) return;
+    if (!stream.rows_in_turn.has_value() || !work_.session().is_of_this_process()) return;
     if (!work_.gate().enter_within(std::chrono::milliseconds(0))) {
       // The thread that is in may wait for this one.
       const std::lock_guard lock(left_mutex_);
-      left_.push_back(*std::move(stream.rows));
+      left_.push_back(*std::move(stream.rows_in_turn));
     } else {
-      work_.drop(*std::move(stream.rows));
+      work_.drop(*std::move(stream.rows_in_turn));
       work_.gate().leave();
     }
-    stream.rows.reset();
+    stream.end();
   }
   // Child
   void end() noexcept override {
     for (const std::weak_ptr<duckdb::GuestStream>& stream : streams_)
-      if (const std::shared_ptr<duckdb::GuestStream> kept = stream.lock()) kept->rows.reset();
+      if (const std::shared_ptr<duckdb::GuestStream> kept = stream.lock()) kept->end();
     streams_.clear();
     drop_left();
   }
