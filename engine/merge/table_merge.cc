@@ -437,14 +437,14 @@ Status TableMerge::gather_free_space() {
       groups.push_back({rows_.offset_of_chunk(chunk), chunk});
   std::sort(groups.begin(), groups.end(),
             [](const Place& left, const Place& right) { return left.offset > right.offset; });
-  for (const auto& [offset, chunk] : groups) {
+  for (const Place& place : groups) {
     if (!is_fragmented()) return {};
-    const auto to_front = [offset = offset](ChunkMerge& merge) {
-      merge.place_before(offset);
+    const auto to_front = [&](ChunkMerge& merge) {
+      merge.place_before(place.offset);
       merge.may_omit_records();
     };
     Again outcome{};
-    if (Status s = write_again(chunk, to_front, outcome); !s.ok()) return s;
+    if (Status s = write_again(place.chunk, to_front, outcome); !s.ok()) return s;
     if (outcome == Again::kWritten || report_.releases_later) ++report_.groups_moved;
     if (outcome == Again::kEnds) return {};
   }
