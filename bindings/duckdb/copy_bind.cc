@@ -110,10 +110,10 @@ Result<std::vector<std::string>> key_names(duckdb_v2_factory_handle factory,
 
 Status read_option(duckdb_v2_factory_handle factory, const std::string& name,
                    duckdb_v2_value_handle value, CopyBind& bind) {
-  if (name == "table") {
-    FLUGS_ASSIGN(bind.table, value_as_text(factory, value, "VARCHAR"));
-  } else if (name == "key") {
+  if (name == "key") {
     FLUGS_ASSIGN(bind.key, key_names(factory, value));
+    if (bind.key.empty())
+      return Status(StatusCode::kInvalidArgument, "COPY: KEY names no column; write KEY 'a, b'");
   } else if (name == "max_bytes") {
     FLUGS_ASSIGN(bind.max_bytes, value_as_number(factory, value));
   } else if (name == "commit_rows") {
@@ -122,9 +122,9 @@ Status read_option(duckdb_v2_factory_handle factory, const std::string& name,
     FLUGS_ASSIGN(const std::string merge, value_as_text(factory, value, "BOOLEAN"));
     bind.is_merged = merge == "true";
   } else {
-    return Status(StatusCode::kInvalidArgument,
-                  "COPY has no option " + name +
-                      " for flugs; it has table, key, commit_rows, max_bytes, merge");
+    return Status(
+        StatusCode::kInvalidArgument,
+        "COPY has no option " + name + " for flugs; it has key, commit_rows, max_bytes, merge");
   }
   return {};
 }
@@ -157,22 +157,18 @@ Status read_columns(duckdb_v2_copy_to_bind_info_handle info, CopyBind& bind) {
   return {};
 }
 
-// TO 'x.pool/t', or TO 'x.pool' (TABLE t). Without a word for the table it is called as the file.
+// TO 'x.pool' is refused, also for a new pool: when COPY fails, DuckDB removes the file.
 Status read_target(duckdb_v2_copy_to_bind_info_handle info, CopyBind& bind) {
   duckdb_v2_str path = {nullptr, 0};
   FLUGS_TRY(ask(duckdb_v2_copy_to_bind_get_file_path, info, &path));
   bind.file = std::string(view_of(path));
-  bind.pool = bind.file;
-  if (std::optional<PoolName> name = read_pool_name(bind.file)) {
-    if (name->table && !bind.table.empty() && *name->table != bind.table)
-      return Status(StatusCode::kInvalidArgument,
-                    "COPY names two tables, " + *name->table + " and " + bind.table);
-    bind.pool = name->path;
-    if (name->table) bind.table = *name->table;
-  }
-  if (bind.table.empty())
-    return Status(StatusCode::kInvalidArgument,
-                  "COPY needs a table: write TO '" + bind.pool + "/TABLE'");
+  std::optional<PoolName> name = read_pool_name(bind.file);
+  if (!name || !name->table)
+    return Status(StatusCode::kInvalidArgument, "COPY needs a pool and a table: write TO '" +
+                                                    (name ? name->path : std::string("x.pool")) +
+                                                    "/TABLE'");
+  bind.pool = std::move(name->path);
+  bind.table = *std::move(name->table);
   return {};
 }
 

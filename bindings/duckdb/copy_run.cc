@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "bindings/duckdb/arguments.h"
 #include "bindings/duckdb/copy.h"
+#include "flugs/query.h"
 
 namespace flugs::duckdb {
 
@@ -40,11 +43,27 @@ struct DestroyCopy {
 /// Rows that one thread of DuckDB has collected: the batch data.
 using OwnedCollection = Owned<duckdb_v2_column_data_collection_handle, DestroyCollection>;
 
+/// The tables that a COPY of this process runs into, each as often as there are of them. A COPY
+/// that fails drops the table that it has made, but not under another one.
+struct CopiedTables {
+  std::mutex mutex;  // protects `tables`, and is held while a COPY makes or drops its table
+  std::multiset<std::pair<const Pool*, TableId>> tables;
+};
+
+/// Never destroyed: DuckDB may be in use after the destructors of this library.
+CopiedTables& copied_tables() {
+  static CopiedTables& instance = *new CopiedTables;
+  return instance;
+}
+
 /// A COPY that runs: DuckDB's init data. One thread at a time.
 class CopyRun {
  public:
   explicit CopyRun(const CopyBind& bind)
-      : bind_(bind), vectors_(bind.columns.size()), batch_(bind.columns.size()) {}
+      : bind_(bind),
+        vectors_(bind.columns.size()),
+        batch_(bind.columns.size()),
+        scales_(bind.columns.size()) {}
   ~CopyRun();
   CopyRun(const CopyRun&) = delete;
   CopyRun& operator=(const CopyRun&) = delete;
@@ -55,8 +74,11 @@ class CopyRun {
 
  private:
   Status choose_table(Database& database);
+  Status check_key(const Table& table) const;
+  Status drop_if_empty(Database& database) const;
   Result<TableId> make_table(Database& database);
   Status find_columns(const Table& table);
+  Status check_digits(std::size_t column, std::size_t rows) const;
   Status with_row_of_copy(Status status) const;
   Status write_chunk(duckdb_v2_data_chunk_handle chunk);
   Status commit();
@@ -64,20 +86,37 @@ class CopyRun {
   const CopyBind& bind_;
   std::shared_ptr<Pool> pool_;
   std::shared_ptr<Guest> guest_;
-  TableId table_ = {};
+  std::optional<TableId> table_;  // when it is one of copied_tables()
   bool has_made_table_ = false;
   bool has_committed_ = false;
   std::uint64_t rows_ = 0;       // written
   std::uint64_t rows_open_ = 0;  // of these, not committed
   std::vector<CopiedVector> vectors_;
   std::vector<BatchColumn> batch_;
+  std::vector<std::uint8_t> scales_;  // of the table's columns that are decimals
 };
 
-// A COPY that has failed leaves no table behind that it has made, unless rows were committed.
+// A COPY that has failed drops the table that it has made, if nobody has committed rows to it.
+// While another transaction is open that is not possible: then the table stays, empty.
 CopyRun::~CopyRun() {
   guest_.reset();
-  if (pool_ == nullptr || !has_made_table_ || has_committed_) return;
-  static_cast<void>(pool_->use([&](Database& database) { return database.drop_table(table_); }));
+  if (!table_) return;
+  CopiedTables& copied = copied_tables();
+  const std::lock_guard lock(copied.mutex);
+  const std::pair<const Pool*, TableId> key(pool_.get(), *table_);
+  copied.tables.erase(copied.tables.find(key));
+  if (!has_made_table_ || has_committed_ || copied.tables.contains(key)) return;
+  static_cast<void>(pool_->use([&](Database& database) { return drop_if_empty(database); }));
+}
+
+Status CopyRun::drop_if_empty(Database& database) const {
+  {
+    FLUGS_ASSIGN(const Transaction reader, database.begin(AccessMode::kReadOnly));
+    FLUGS_ASSIGN(const query::QueryResult first,
+                 query::Query::table(bind_.table).limit(1).run(reader));
+    if (first.row_count() != 0) return {};
+  }
+  return database.drop_table(*table_);
 }
 
 Result<TableId> CopyRun::make_table(Database& database) {
@@ -106,22 +145,33 @@ Status CopyRun::find_columns(const Table& table) {
         found = table.column(column.name);
     if (!found.ok()) return std::move(found).status();
     batch_[c].column = *found;
+    scales_[c] = table.schema().columns[found->value()].scale;
   }
   return {};
 }
 
+// KEY says what the primary key of a table is that exists already.
+Status CopyRun::check_key(const Table& table) const {
+  if (bind_.key.empty()) return {};
+  for (const KeySchema& key : table.schema().keys)
+    if (!key.dropped && key.name == "primary" && key.columns == bind_.key) return {};
+  return Status(StatusCode::kAlreadyExists,
+                "table " + bind_.table + " exists, with another primary key than KEY");
+}
+
 Status CopyRun::choose_table(Database& database) {
+  CopiedTables& copied = copied_tables();
+  const std::lock_guard lock(copied.mutex);
   Result<Table> table = database.table(bind_.table);
-  if (table.ok() && !bind_.key.empty())
-    return Status(StatusCode::kAlreadyExists,
-                  "table " + bind_.table + " exists; KEY is for a table that COPY makes");
   if (table.code() == StatusCode::kNotFound) {
-    FLUGS_ASSIGN(table_, make_table(database));
+    FLUGS_TRY(make_table(database).status());
     has_made_table_ = true;
     table = database.table(bind_.table);
   }
   if (!table.ok()) return std::move(table).status();
   table_ = table->id();
+  copied.tables.emplace(pool_.get(), *table_);
+  FLUGS_TRY(check_key(*table));
   return find_columns(*table);
 }
 
@@ -147,6 +197,28 @@ Status CopyRun::with_row_of_copy(Status status) const {
                                    std::string(message.substr(end + kBehind.size())));
 }
 
+// flugs takes decimals of 19 digits, which DuckDB could not read again.
+Status CopyRun::check_digits(std::size_t column, std::size_t rows) const {
+  const CopyColumn& of = bind_.columns[column];
+  const ValueArray& array = batch_[column].values;
+  if (of.form != ArrayForm::kInt128 || of.scale != scales_[column]) return {};
+  const auto* const units = static_cast<const std::int64_t*>(array.values);  // low half, high half
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int64_t low = units[2 * row];
+    const bool is_null =
+        array.validity != nullptr && (array.validity[row / 8] >> (row % 8) & 1) == 0;
+    const bool is_long = units[2 * row + 1] == (low < 0 ? -1 : 0) &&
+                         (low > kDecimalUnitsMax || low < -kDecimalUnitsMax);
+    if (is_long && !is_null)
+      return Status(StatusCode::kOverflow,
+                    "row " + std::to_string(rows_ + row) + ": table " + bind_.table + ", column " +
+                        of.name + ": " + Value::decimal(low, of.scale).to_string() +
+                        " has more digits than a DECIMAL(18), and DuckDB reads no others from "
+                        "flugs; cast it to one");
+  }
+  return {};
+}
+
 Status CopyRun::write_chunk(duckdb_v2_data_chunk_handle chunk) {
   idx_t rows = 0;
   FLUGS_TRY(ask(duckdb_v2_data_chunk_get_size, chunk, &rows));
@@ -154,9 +226,10 @@ Status CopyRun::write_chunk(duckdb_v2_data_chunk_handle chunk) {
     duckdb_v2_vector_handle vector = nullptr;
     FLUGS_TRY(ask(duckdb_v2_data_chunk_get_vector, chunk, idx_t{c}, &vector));
     FLUGS_ASSIGN(batch_[c].values, vectors_[c].read(bind_.columns[c], vector, rows));
+    FLUGS_TRY(check_digits(c, rows));
   }
   FLUGS_TRY(guest_->use([&](Database& /*database*/, Transaction& transaction) {
-    return with_row_of_copy(transaction.insert_columns(table_, {.rows = rows, .columns = batch_},
+    return with_row_of_copy(transaction.insert_columns(*table_, {.rows = rows, .columns = batch_},
                                                        {}, {.stop = guest_->stop()}));
   }));
   rows_ += rows;
@@ -202,18 +275,22 @@ Status CopyRun::finish() {
   return pool_->use([&](Database& database) {
     MergeOptions everything;
     everything.scope = MergeScope::kEverything;
-    return database.merge(table_, everything).status();
+    const Status merged = database.merge(*table_, everything).status();
+    // The query may have read this pool, and DuckDB not have ended it. The rows are durable, and
+    // the database merges them by itself later.
+    return merged.code() == StatusCode::kBusy ? Status() : merged;
   });
 }
 
-// DuckDB renames what it has written to the name of a file that exists, and the pool would be gone.
+// DuckDB writes to another file and renames it to the one that exists, or removes the file when
+// COPY fails. 'x.pool/table' is no file.
 Status check_file(duckdb_v2_copy_to_init_info_handle info, const CopyBind& bind) {
   duckdb_v2_str path = {nullptr, 0};
   FLUGS_TRY(ask(duckdb_v2_copy_to_init_get_file_path, info, &path));
   if (view_of(path) == bind.file) return {};
   return Status(StatusCode::kInvalidArgument,
-                bind.pool + " exists, and DuckDB would replace the file; write TO '" + bind.pool +
-                    "/" + bind.table + "', and no options of DuckDB for files");
+                "DuckDB made another path of " + bind.file +
+                    "; COPY to flugs has no options of DuckDB for files");
 }
 
 void begin_copy(duckdb_v2_copy_to_init_info_handle info, duckdb_v2_context_handle /*context*/,

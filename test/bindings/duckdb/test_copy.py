@@ -1,6 +1,7 @@
 """COPY ... TO 'x.pool/table' (FORMAT flugs)."""
 
 import os
+import threading
 
 import duckdb
 import pytest
@@ -49,12 +50,12 @@ def test_copy_adds_to_a_table_by_the_names_of_columns(con, pool):
         db.create_table("t", {"id": flugs.int64.auto_increment(), "name": flugs.string,
                               "n": flugs.decimal(2).default(5)}, primary_key="id")
     con.execute(f"COPY (SELECT 'x' AS NAME) TO '{pool}/t' (FORMAT flugs)")
-    con.execute(f"COPY (SELECT 7::TINYINT AS n, 'y' AS name) TO '{pool}' "
-                "(FORMAT flugs, TABLE 't', USE_TMP_FILE false)")
+    con.execute(f"COPY (SELECT 7::TINYINT AS n, 'y' AS name) TO '{pool}/t' "
+                "(FORMAT flugs, KEY 'id')")
     assert rows_of(con, f"SELECT name, n FROM '{pool}/t' ORDER BY id") == [("x", 5), ("y", 7)]
     assert "table t: no column 'other', it has id, name, n" in failure(
         con, f"COPY (SELECT 1 AS other) TO '{pool}/t' (FORMAT flugs)")
-    assert "KEY is for a table that COPY makes" in failure(
+    assert "table t exists, with another primary key than KEY" in failure(
         con, f"COPY (SELECT 'z' AS name) TO '{pool}/t' (FORMAT flugs, KEY 'name')")
     assert "constraint violated" in failure(
         con, f"COPY (SELECT 'text' AS n) TO '{pool}/t' (FORMAT flugs)")
@@ -84,24 +85,30 @@ def test_types_and_options_that_are_refused(con, pool):
         assert reason in failure(con, f"COPY ({query}) TO '{pool}/t' (FORMAT flugs)")
     assert "COPY has no option nothing" in failure(
         con, f"COPY (SELECT 1 AS i) TO '{pool}/t' (FORMAT flugs, NOTHING 1)")
-    assert "COPY needs a table" in failure(con, f"COPY (SELECT 1 AS i) TO '{pool}' (FORMAT flugs)")
-    assert "names two tables" in failure(
-        con, f"COPY (SELECT 1 AS i) TO '{pool}/t' (FORMAT flugs, TABLE 'u')")
+    for target in (pool, "no_pool/t"):
+        assert "COPY needs a pool and a table: write TO '" in failure(
+            con, f"COPY (SELECT 1 AS i) TO '{target}' (FORMAT flugs)")
+    assert not os.path.exists(pool)
+    for key in ("''", "' , '"):
+        assert "KEY names no column" in failure(
+            con, f"COPY (SELECT 1 AS i) TO '{pool}/t' (FORMAT flugs, KEY {key})")
     assert "key primary: no column 'j'" in failure(
         con, f"COPY (SELECT 1 AS i) TO '{pool}/t' (FORMAT flugs, KEY 'j')")
     assert "row 0: table t, column d: the number is out of the range of decimal" in failure(
         con, f"COPY (SELECT 1e30::DECIMAL(38,0) AS d) TO '{pool}/t' (FORMAT flugs)")
+    for digits in ("1::DECIMAL(38,18)", "-92233720368547758.07"):
+        assert "has more digits than a DECIMAL(18)" in failure(
+            con, f"COPY (SELECT NULL AS d UNION ALL SELECT {digits}) TO '{pool}/t' (FORMAT flugs)")
     assert rows_of(con, f"FROM flugs_tables('{pool}')") == []
 
 
 def test_duckdb_never_replaces_the_file_of_a_pool(con, pool):
     con.execute(f"COPY (SELECT 1 AS id) TO '{pool}/t' (FORMAT flugs)")
     number = os.stat(pool).st_ino
-    assert f"write TO '{pool}/t'" in failure(
-        con, f"COPY (SELECT 2 AS id) TO '{pool}' (FORMAT flugs, TABLE 't')")
+    for options in ("", ", USE_TMP_FILE false"):
+        assert f"write TO '{pool}/TABLE'" in failure(
+            con, f"COPY (SELECT 2 AS id) TO '{pool}' (FORMAT flugs{options})")
     failure(con, f"COPY (SELECT 2 AS wrong) TO '{pool}/t' (FORMAT flugs)")
-    failure(con, f"COPY (SELECT 2 AS wrong) TO '{pool}' (FORMAT flugs, TABLE 't', "
-                 "USE_TMP_FILE false)")
     for option in ["PER_THREAD_OUTPUT", "PARTITION_BY (id), OVERWRITE", "OVERWRITE_OR_IGNORE"]:
         try:
             con.execute(f"COPY (SELECT 3 AS id, 4 AS x) TO '{pool}/t' (FORMAT flugs, {option})")
@@ -122,3 +129,48 @@ def test_a_large_copy_by_several_threads_is_merged(con, pool):
     con.execute(f"COPY (SELECT id + 1000000 AS id, g FROM '{pool}/t' WHERE g < 10) TO '{pool}/t' "
                 "(FORMAT flugs)")
     assert rows_of(con, f"SELECT count(*), max(id) FROM '{pool}/t'") == [(303000, 1299009)]
+
+
+def test_a_failed_copy_drops_no_table_that_another_one_has_rows_in(con, pool):
+    con.execute("SET threads = 1")
+    con.execute(f"COPY (SELECT 1 AS id) TO '{pool}/other' (FORMAT flugs)")
+    # The first COPY waits in its query until the second one has committed.
+    begun, may_fail = threading.Event(), threading.Event()
+
+    def wait(number):
+        begun.set()
+        assert may_fail.wait(60)
+        return 0
+
+    con.create_function("wait", wait, ["BIGINT"], "BIGINT", side_effects=True)
+    failures = []
+    first = threading.Thread(target=lambda: failures.append(failure(
+        con, f"COPY (SELECT CASE WHEN i = 5000 THEN wait(i) ELSE i END AS id FROM range(5001) t(i)) "
+             f"TO '{pool}/t' (FORMAT flugs, KEY 'id')")))
+    first.start()
+    assert begun.wait(60)
+    with con.cursor() as second:
+        second.execute(f"COPY (SELECT 7000 AS id) TO '{pool}/t' (FORMAT flugs, KEY 'id')")
+    may_fail.set()
+    first.join()
+    assert "id = 0 exists" in failures[0]
+    assert rows_of(con, f"FROM '{pool}/t'") == [(7000,)]
+
+
+def test_a_copy_that_failed_beside_a_reader_may_be_tried_again(con, pool):
+    con.execute(f"COPY (SELECT i AS id FROM range(300000) t(i)) TO '{pool}/read' (FORMAT flugs)")
+    reader = con.cursor()
+    reader.execute(f"SET threads = 1; FROM '{pool}/read'")
+    reader.fetchone()  # its transaction is open
+    query = f"COPY (SELECT i % {{}} AS id FROM range(10) t(i)) TO '{pool}/t' (FORMAT flugs, KEY 'id')"
+    assert "id = 0 exists" in failure(con, query.format(9))
+    assert rows_of(con, query.format(10)) == [(10,)]
+    reader.close()
+
+
+def test_a_copy_that_reads_its_own_pool_is_merged_later(con, pool):
+    con.execute(f"COPY (SELECT i AS id FROM range(1000) t(i)) TO '{pool}/t' (FORMAT flugs)")
+    for _ in range(2):
+        assert rows_of(con, f"COPY (FROM '{pool}/t') TO '{pool}/u' (FORMAT flugs, MERGE true)") == [
+            (1000,)]
+    assert rows_of(con, f"SELECT count(*) FROM '{pool}/u'") == [(2000,)]
