@@ -20,8 +20,8 @@ struct ScanColumn {
 
 /// Columns of a table, in order, without those that were dropped.
 std::vector<ScanColumn> columns_of(const TableSchema& schema);
-/// The type of a column in DuckDB, as SQL writes it.
-std::string type_name_of(const ScanColumn& column);
+/// The type of a column in DuckDB.
+Result<OwnedType> make_type_of(duckdb_v2_factory_handle factory, const ScanColumn& column);
 /// The id of the same type, without width and scale.
 DUCKDB_V2_LOGICAL_TYPE_ID type_id_of(Type type) noexcept;
 

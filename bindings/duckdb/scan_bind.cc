@@ -126,7 +126,7 @@ void bind_scan(duckdb_v2_function_bind_info_handle call,
     FLUGS_ASSIGN(SharedBind bind, make_bind(call));
     std::set<std::string> taken;
     for (const ScanColumn& column : bind->columns) {
-      FLUGS_ASSIGN(const OwnedType type, make_type(factory, type_name_of(column)));
+      FLUGS_ASSIGN(const OwnedType type, make_type_of(factory, column));
       const std::string shown = shown_name(column.name, taken);
       const duckdb_v2_identifier_t name = str_of(shown);
       FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));

@@ -2,28 +2,15 @@
 
 namespace flugs::duckdb {
 
-std::string type_name_of(const ScanColumn& column) {
-  switch (column.type) {
-    case Type::kBool:
-      return "BOOLEAN";
-    case Type::kInt32:
-      return "INTEGER";
-    case Type::kInt64:
-      return "BIGINT";
-    case Type::kDouble:
-      return "DOUBLE";
-    case Type::kDecimal:
-      return "DECIMAL(18," + std::to_string(column.scale) + ")";
-    case Type::kDate:
-      return "DATE";
-    case Type::kTimestamp:
-      return "TIMESTAMP";
-    case Type::kString:
-      return "VARCHAR";
-    case Type::kBytes:
-      return "BLOB";
-  }
-  return "NULL";
+// A type by its id costs much less than one whose text DuckDB parses.
+Result<OwnedType> make_type_of(duckdb_v2_factory_handle factory, const ScanColumn& column) {
+  if (column.type == Type::kDecimal)
+    return make_type(factory, "DECIMAL(18," + std::to_string(column.scale) + ")");
+  OwnedType type;
+  FLUGS_TRY(ask(duckdb_v2_factory_create_type_from_id, factory, type_id_of(column.type),
+                static_cast<const duckdb_v2_identifier_t*>(nullptr),
+                static_cast<const duckdb_v2_value_handle*>(nullptr), idx_t{0}, type.out()));
+  return type;
 }
 
 DUCKDB_V2_LOGICAL_TYPE_ID type_id_of(Type type) noexcept {

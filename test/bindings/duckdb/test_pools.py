@@ -320,3 +320,22 @@ def test_connections_query_a_pool_at_the_same_time(lender, pool):
         assert wrong == []
         assert lender.transactions() == 0
         lender.take_back()
+
+
+def test_progress_is_told_while_a_scan_runs(lender, pool):
+    with connect() as con:
+        lender.insert(0, 300_000)
+        con.execute("SET threads = 1")
+        con.execute("SET enable_progress_bar = true")
+        con.execute("SET enable_progress_bar_print = false")
+        con.execute("SET progress_bar_time = 1")
+        query = f"SELECT max(md5(repeat(id::VARCHAR, 100))) FROM '{pool}/t'"
+        runner = threading.Thread(target=lambda: con.execute(query).fetchall())
+        runner.start()
+        told = set()
+        while runner.is_alive():
+            told.add(con.query_progress())
+            time.sleep(0.002)
+        runner.join()
+        assert any(0 < percentage < 100 for percentage in told)
+        lender.take_back()
