@@ -135,7 +135,13 @@ Status VectorWriter::bad_text(std::size_t column, std::string_view text) const {
 Status VectorWriter::read_dictionary(const query::StreamBatch& batch, std::size_t column) {
   DictionaryTexts& known = texts_[column];
   std::shared_ptr<const query::TextDictionary> dictionary = batch.dictionary(column);
-  if (known.dictionary == dictionary) return {};
+  if (known.dictionary == dictionary) {
+    if (!known.is_shared && known.batch != batch.data().get()) {
+      known.is_shared = true;
+      kept_.push_back(std::move(dictionary));
+    }
+    return {};
+  }
   known.texts.clear();
   for (std::uint32_t code = 0; code < dictionary->size(); ++code) {
     const std::string_view text = (*dictionary)[code];
@@ -143,8 +149,33 @@ Status VectorWriter::read_dictionary(const query::StreamBatch& batch, std::size_
     known.texts.push_back(bytes_of(text, const_cast<char*>(text.data())));
   }
   if (known.texts.empty()) known.texts.push_back(bytes_of({}, nullptr));  // all rows are NULL
-  kept_.push_back(dictionary);
   known.dictionary = std::move(dictionary);
+  known.batch = batch.data().get();
+  known.is_shared = false;
+  return {};
+}
+
+// Long texts of a dictionary that goes with its batch are copied.
+Status VectorWriter::write_codes(duckdb_v2_vector_handle vector, const DictionaryTexts& known,
+                                 std::span<const std::uint32_t> codes, duckdb_v2_bytes* out) {
+  std::size_t longer = 0;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    out[i] = known.texts[codes[i]];
+    const std::size_t length = out[i].value.inlined.length;
+    longer += length > kInlineBytes ? length : 0;
+  }
+  if (known.is_shared || longer == 0) return {};
+  duckdb_v2_arena_handle arena = nullptr;
+  std::uint8_t* place = nullptr;
+  FLUGS_TRY(ask(duckdb_v2_vector_get_arena, vector, &arena));
+  FLUGS_TRY(ask(duckdb_v2_arena_allocate, arena, idx_t{longer}, &place));
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const std::size_t length = out[i].value.inlined.length;
+    if (length <= kInlineBytes) continue;
+    std::memcpy(place, out[i].value.pointer.ptr, length);
+    out[i].value.pointer.ptr = reinterpret_cast<char*>(place);
+    place += length;
+  }
   return {};
 }
 
@@ -154,10 +185,7 @@ Status VectorWriter::write_texts(duckdb_v2_vector_handle vector, const query::St
   FLUGS_ASSIGN(const query::TextColumn texts, batch.texts(column));
   if (texts.dictionary() != nullptr) {
     FLUGS_TRY(read_dictionary(batch, column));
-    const duckdb_v2_bytes* const known = texts_[column].texts.data();
-    const std::uint32_t* const codes = texts.codes().data() + first;
-    for (std::size_t i = 0; i < count; ++i) out[i] = known[codes[i]];
-    return {};
+    return write_codes(vector, texts_[column], texts.codes().subspan(first, count), out);
   }
   // All texts of these rows lie side by side: one copy of them is enough.
   const std::span<const std::int32_t> offsets = texts.offsets();

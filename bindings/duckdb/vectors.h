@@ -15,11 +15,14 @@ namespace flugs::duckdb {
 /// the text is longer than 12 bytes.
 struct DictionaryTexts {
   std::shared_ptr<const query::TextDictionary> dictionary;  ///< null: none yet
+  const query::BatchData* batch = nullptr;                  ///< the first that has it
+  /// A second batch has it, so it is the one that all later batches share. It is kept.
+  bool is_shared = false;
   std::vector<duckdb_v2_bytes> texts;
 };
 
-/// Writes rows of batches into vectors of DuckDB. Long texts of a dictionary are not copied: so the
-/// writer must outlive all that reads the vectors.
+/// Writes rows of batches into vectors of DuckDB. Long texts of a dictionary that batches share are
+/// not copied: so the writer must outlive all that reads the vectors.
 ///
 /// Thread-safety: one thread.
 class VectorWriter {
@@ -36,6 +39,8 @@ class VectorWriter {
   Status write_texts(duckdb_v2_vector_handle vector, const query::StreamBatch& batch,
                      std::size_t column, std::size_t first, std::size_t count,
                      duckdb_v2_bytes* out);
+  Status write_codes(duckdb_v2_vector_handle vector, const DictionaryTexts& known,
+                     std::span<const std::uint32_t> codes, duckdb_v2_bytes* out);
   Status read_dictionary(const query::StreamBatch& batch, std::size_t column);
   Status write_decimals(const ScanColumn& of, std::span<const std::int64_t> values,
                         std::int64_t* out) const;

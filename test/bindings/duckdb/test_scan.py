@@ -151,3 +151,17 @@ def test_a_view_and_a_copy_of_the_table(con, pool):
         (50, "name 104")]
     con.execute("CREATE TABLE copied AS FROM v")
     assert con.execute("SELECT count(*), min(name) FROM copied").fetchall() == [(100, "name 104")]
+
+
+@pytest.mark.parametrize("distinct", [50, 90_000])
+def test_long_texts_of_dictionaries_stay_what_they_are(con, pool, distinct):
+    """Batches share the dictionary of 50 texts; 90,000 are too many, and each has one of its own."""
+    con.execute(f"COPY (SELECT i AS id, 'a long text, number ' || (i * 7919) % {distinct} AS s FROM "
+                f"range(270000) t(i)) TO '{pool}/t' (FORMAT flugs, MERGE true)")
+    con.execute("SET threads = 2")
+    assert con.execute(f"SELECT count(*) FROM '{pool}/t' WHERE s <> 'a long text, number ' || "
+                       f"(id * 7919) % {distinct}").fetchall() == [(0,)]
+    assert con.execute(f"SELECT count(DISTINCT s), max(length(s)) FROM '{pool}/t'").fetchall() == [
+        (distinct, 20 + len(str(distinct - 1)))]
+    found = con.execute(f"SELECT id, s FROM '{pool}/t' ORDER BY s, id LIMIT 3").fetchall()
+    assert [row[1] for row in found] == ["a long text, number 0"] * 3
