@@ -155,9 +155,9 @@ def test_a_view_and_a_copy_of_the_table(con, pool):
 
 @pytest.mark.parametrize("distinct", [50, 90_000])
 def test_long_texts_of_dictionaries_stay_what_they_are(con, pool, distinct):
-    """Batches share the dictionary of 50 texts; 90,000 are too many, and each has one of its own."""
-    con.execute(f"COPY (SELECT i AS id, 'a long text, number ' || (i * 7919) % {distinct} AS s FROM "
-                f"range(270000) t(i)) TO '{pool}/t' (FORMAT flugs, MERGE true)")
+    """Batches share the dictionary of 50 texts; with 90,000 each has one of its own."""
+    con.execute(f"COPY (SELECT i AS id, 'a long text, number ' || (i * 7919) % {distinct} AS s "
+                f"FROM range(270000) t(i)) TO '{pool}/t' (FORMAT flugs, MERGE true)")
     con.execute("SET threads = 2")
     assert con.execute(f"SELECT count(*) FROM '{pool}/t' WHERE s <> 'a long text, number ' || "
                        f"(id * 7919) % {distinct}").fetchall() == [(0,)]
