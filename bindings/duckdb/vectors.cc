@@ -11,8 +11,6 @@ namespace flugs::duckdb {
 namespace {
 
 constexpr std::size_t kInlineBytes = 12;
-// DuckDB's DECIMAL(18, s) has no more digits; ours has 63 bits.
-constexpr std::int64_t kUnitsMax = 999'999'999'999'999'999;
 
 duckdb_v2_bytes bytes_of(std::string_view text, char* longer) noexcept {
   duckdb_v2_bytes bytes{};
@@ -110,7 +108,7 @@ Status VectorWriter::write_decimals(const ScanColumn& of, std::span<const std::i
                                     std::int64_t* out) const {
   // Nearly all values are small, which takes no branch to see.
   constexpr std::uint64_t kSmall = std::uint64_t{1} << 59;
-  static_assert(kSmall <= kUnitsMax);
+  static_assert(kSmall <= kDecimalUnitsMax);
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     out[i] = values[i];
@@ -118,7 +116,7 @@ Status VectorWriter::write_decimals(const ScanColumn& of, std::span<const std::i
   }
   if (all < 2 * kSmall) return {};
   for (const std::int64_t v : values)
-    if (v > kUnitsMax || v < -kUnitsMax)
+    if (v > kDecimalUnitsMax || v < -kDecimalUnitsMax)
       return Status(StatusCode::kOverflow, "table " + table_ + ", column " + of.name + ": " +
                                                Value::decimal(v, of.scale).to_string() +
                                                " has more digits than a DECIMAL(18) of DuckDB");

@@ -86,6 +86,9 @@ std::optional<ReadyBatch> BatchSink::take_own(std::uint32_t worker) {
 void BatchSink::give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch) {
   FLUGS_CHECK(is_apart_ && worker < locals_.size() && locals_[worker]);
   if (batch.use_count() != 1 || locals_[worker]->builder.rows() != 0) return;
+  // Others may have had copies, and let them go. Counting once more, up and down, orders what they
+  // have read before what is written now; use_count alone does not.
+  std::shared_ptr<BatchData>(batch).reset();
   locals_[worker]->builder.reuse(std::move(batch->columns));
 }
 

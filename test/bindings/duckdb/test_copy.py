@@ -145,8 +145,8 @@ def test_a_failed_copy_drops_no_table_that_another_one_has_rows_in(con, pool):
     con.create_function("wait", wait, ["BIGINT"], "BIGINT", side_effects=True)
     failures = []
     first = threading.Thread(target=lambda: failures.append(failure(
-        con, f"COPY (SELECT CASE WHEN i = 5000 THEN wait(i) ELSE i END AS id FROM range(5001) t(i)) "
-             f"TO '{pool}/t' (FORMAT flugs, KEY 'id')")))
+        con, "COPY (SELECT CASE WHEN i = 5000 THEN wait(i) ELSE i END AS id FROM "
+             f"range(5001) t(i)) TO '{pool}/t' (FORMAT flugs, KEY 'id')")))
     first.start()
     assert begun.wait(60)
     with con.cursor() as second:
@@ -162,7 +162,8 @@ def test_a_copy_that_failed_beside_a_reader_may_be_tried_again(con, pool):
     reader = con.cursor()
     reader.execute(f"SET threads = 1; FROM '{pool}/read'")
     reader.fetchone()  # its transaction is open
-    query = f"COPY (SELECT i % {{}} AS id FROM range(10) t(i)) TO '{pool}/t' (FORMAT flugs, KEY 'id')"
+    query = ("COPY (SELECT i % {} AS id FROM range(10) t(i)) TO "
+             f"'{pool}/t' (FORMAT flugs, KEY 'id')")
     assert "id = 0 exists" in failure(con, query.format(9))
     assert rows_of(con, query.format(10)) == [(10,)]
     reader.close()
