@@ -80,7 +80,15 @@ Value TableData::decode(const columns::RowLayout& cells, const std::byte* row,
   const columns::Column& column = *columns[i];
   if (__builtin_expect(column.type() == Type::kDecimal, 0))
     return decimal_value(column, cells, row, i);
-  return column.value(cells, row, i);
+  switch (decoders[i].kind.load(std::memory_order_acquire)) {
+    case columns::DecodeKind::kCode8:
+    case columns::DecodeKind::kCode16:
+    case columns::DecodeKind::kCodeText:  // as decode_common, behind the first entries
+      return column.dictionary().value(
+          static_cast<std::uint32_t>(columns::RowLayout::load(row, cells.access()[i])));
+    default:
+      return column.value(cells, row, i);
+  }
 }
 
 void TableData::decode_all(const columns::RowLayout& cells, const std::byte* row,
