@@ -28,6 +28,10 @@ Status Cursor::filter(const Plan& plan, sqlite3_value** arguments) {
 
 Status Cursor::enter() {
   if (reads != Reads::kNothing) return {};
+  if (Transaction* main = table_.session.enter_main(*this); main != nullptr) {
+    transaction_ = main;
+    return {};
+  }
   Result<Transaction*> entered = table_.session.enter(*this);
   if (!entered.ok()) return std::move(entered).status();
   transaction_ = *entered;
@@ -113,8 +117,7 @@ Meaning Cursor::read_key(const Plan& plan, sqlite3_value** arguments) {
 
 Status Cursor::find_by_key(const Plan& plan, sqlite3_value** arguments) {
   const Meaning meaning = read_key(plan, arguments);
-  if (meaning == Meaning::kExact && plan.way == Plan::Way::kGet &&
-      !table_.session.is_in_transaction())
+  if (meaning == Meaning::kExact && plan.way == Plan::Way::kGet && !table_.session.has_main())
     table_.session.prefetch(table_.shape.keys[plan.key].id, {key_.data(), key_size_});
   FLUGS_TRY(enter());
   if (meaning == Meaning::kNothing) return {};

@@ -62,6 +62,13 @@ Status Session::enlist() {
   return status;
 }
 
+Transaction* Session::enter_main(Cursor& cursor) {
+  if (!is_enlisted_ || has_committed_ || has_failed_ || !main_.is_open()) return nullptr;
+  main_cursors_.push_back(&cursor);
+  cursor.reads = Cursor::Reads::kMain;
+  return &main_;
+}
+
 Result<Transaction*> Session::enter(Cursor& cursor) {
   if (!has_committed_ && (is_enlisted_ || sqlite3_get_autocommit(db_) == 0)) {
     if (!is_enlisted_)

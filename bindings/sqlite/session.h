@@ -70,12 +70,15 @@ class Session {
   /// The transaction in which a cursor reads from now on. Fails with: as Database::begin, and
   /// kInvalidArgument.
   Result<Transaction*> enter(Cursor& cursor);
+  /// The transaction of `enter`, if it has begun and the cursor reads in it; else null.
+  Transaction* enter_main(Cursor& cursor);
   /// The cursor reads no more.
   void exit(Cursor& cursor) noexcept;
 
   /// The transaction for writing. Fails with: as Database::begin.
   Result<Transaction*> writer();
-  bool is_in_transaction() const noexcept { return is_enlisted_; }
+  /// Whether the transaction of BEGIN, or of a statement that writes, has begun.
+  bool has_main() const noexcept { return main_.is_open(); }
   /// Whether schemas may be changed now: outside of BEGIN, and without a cursor. Ends what would be
   /// in the way. Fails with: kBusy.
   Status prepare_to_change_schema();
