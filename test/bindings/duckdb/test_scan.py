@@ -165,3 +165,9 @@ def test_long_texts_of_dictionaries_stay_what_they_are(con, pool, distinct):
         (distinct, 20 + len(str(distinct - 1)))]
     found = con.execute(f"SELECT id, s FROM '{pool}/t' ORDER BY s, id LIMIT 3").fetchall()
     assert [row[1] for row in found] == ["a long text, number 0"] * 3
+
+
+def test_a_small_table_is_estimated_as_it_is(con, pool):
+    make(pool, {"t": {"id": flugs.int64}}, {"t": [(k,) for k in range(25)]})
+    plan = con.execute(f"EXPLAIN SELECT id FROM flugs_scan('{pool}', 't')").fetchall()[0][1]
+    assert "~25 rows" in plan, plan
