@@ -21,9 +21,8 @@ DUCKDB_V2_ERROR error_code_of(const Status& status) noexcept {
     case StatusCode::kTooManyTransactions:
     case StatusCode::kReadOnly:
     case StatusCode::kIoError:
+    case StatusCode::kCancelled:  // the program has closed the pool: no interrupt of DuckDB's user
       return DUCKDB_V2_ERROR_IO_GENERAL;
-    case StatusCode::kCancelled:
-      return DUCKDB_V2_ERROR_RUNTIME_INTERRUPT;
     case StatusCode::kOutOfMemory:
       return DUCKDB_V2_ERROR_RESOURCE_OUT_OF_MEMORY;
     case StatusCode::kOverflow:
