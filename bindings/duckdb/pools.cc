@@ -18,7 +18,7 @@ struct OpenPools {
   std::condition_variable is_closed;
   /// A pool that is expired is being closed; then it leaves.
   std::map<PoolFile, std::weak_ptr<Pool>> pools;
-  /// What was lent, by its name. One that was taken back stays.
+  /// What is lent, by its name.
   std::map<std::string, std::weak_ptr<Pool>> lent;
 };
 
@@ -64,6 +64,17 @@ Result<Database> open_as_allowed(const std::string& path, OpenMode mode, std::ui
     return database;
   options.mode = OpenMode::kReadOnly;
   return Database::open(options);
+}
+
+/// What a program has lent by this name.
+Result<std::shared_ptr<Pool>> find_lent(const std::string& name) {
+  OpenPools& known = open_pools();
+  std::shared_ptr<Pool> pool;  // destroyed without the lock, which the end of a pool takes
+  const std::lock_guard lock(known.mutex);
+  if (const auto found = known.lent.find(name); found != known.lent.end())
+    pool = found->second.lock();
+  if (pool != nullptr && !pool->is_taken_back()) return pool;
+  return Status(StatusCode::kCancelled, name + ": the program has closed it");
 }
 
 }  // namespace
@@ -179,14 +190,10 @@ std::string real_path(const std::string& path) {
 
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
                                         std::uint64_t max_bytes) {
+  if (path.starts_with(kLentPrefix)) return find_lent(path);
   std::string real = real_path(path);
   OpenPools& known = open_pools();
   std::unique_lock lock(known.mutex);
-  if (const auto named = known.lent.find(path); named != known.lent.end()) {
-    std::shared_ptr<Pool> pool = named->second.lock();
-    if (pool != nullptr && !pool->is_taken_back()) return pool;
-    return Status(StatusCode::kCancelled, path + ": the program has closed it");
-  }
   for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {
     const auto found = known.pools.find(*file);
     if (found == known.pools.end()) break;
@@ -211,6 +218,7 @@ std::shared_ptr<Pool> lend_pool(LentPool lent) {
   std::shared_ptr<Pool> pool = add_pool(known, file, lent.path.empty() ? lent.name : lent.path,
                                         std::move(lent.database), true);
   pool->hold(std::move(lent.transaction));
+  std::erase_if(known.lent, [](const auto& entry) { return entry.second.expired(); });
   known.lent[std::move(lent.name)] = pool;
   return pool;
 }

@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "flugs/database.h"
@@ -135,17 +136,19 @@ std::string real_path(const std::string& path);
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
                                         std::uint64_t max_bytes);
 
+/// A path in SQL that begins with it is the name of something lent, and no file's.
+inline constexpr std::string_view kLentPrefix = "flugs:";
+
 /// What a program lends: a database that it has open, or one transaction on it.
 struct LentPool {
-  std::string name;  ///< unlike any other's; in SQL it stands where a path may stand
+  std::string name;  ///< begins with kLentPrefix, unlike any other's; stands for a path in SQL
   std::string path;  ///< of its file, by which it is found as well; empty: by the name only
   std::shared_ptr<Database> database;
   std::shared_ptr<HeldTransaction> transaction;  ///< may be null
 };
 
 /// Lends it to all instances of DuckDB in the process, until Pool::take_back or until the result is
-/// destroyed, which does the same. Must be taken back before the database is closed. The name means
-/// no file, also afterwards.
+/// destroyed, which does the same. Must be taken back before the database is closed.
 std::shared_ptr<Pool> lend_pool(LentPool lent);
 
 }  // namespace flugs::duckdb

@@ -23,7 +23,7 @@ namespace {
 /// A name that no other lent database or transaction has, nor had.
 std::string next_name() {
   static std::atomic<std::uint64_t> number{0};
-  return "flugs:" + std::to_string(++number);
+  return std::string(duckdb::kLentPrefix) + std::to_string(++number);
 }
 
 // A call that takes its rows from DuckDB holds the gate while DuckDB's threads wait for it.

@@ -42,7 +42,7 @@ FLUGS_SHOWN void* lender_open(const char* path) {
   auto lender = std::make_unique<Lender>();
   lender->path = path;
   lender->database = std::make_shared<Database>(*std::move(database));
-  lender->pool = duckdb::lend_pool({.name = std::string("lender:") + path,
+  lender->pool = duckdb::lend_pool({.name = std::string(duckdb::kLentPrefix) + path,
                                     .path = path,
                                     .database = lender->database,
                                     .transaction = nullptr});
