@@ -33,10 +33,13 @@ def show(source: flugs.Database | flugs.Transaction, con: duckdb.DuckDBPyConnect
     if con is None:
         con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     load(con)
-    views, kind = "", "TEMP VIEW"
+    views, kind = "", "VIEW"
     if name is not None:
         con.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {_quoted(name)}")
-        views, kind = _quoted(name) + ".main.", "VIEW"
+        views = _quoted(name) + ".main."
+    elif con.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+                     " AND path IS NOT NULL").fetchall():
+        kind = "TEMP VIEW"  # a file would keep it, and what it names is gone then
     lent, tables = _flugs._lend(source)
     for table in tables:
         con.execute(f"CREATE OR REPLACE {kind} {views}{_quoted(table)} AS FROM "

@@ -86,6 +86,38 @@ def test_names_and_catalogues(db, con, path):
     made.close()
 
 
+def test_cursors_have_the_views(db, sales, con, path):
+    sales.insert({"item": "a"})
+    db.to_duckdb(con)
+    with con.cursor() as cursor:
+        assert cursor.execute("select item from sales").fetchall() == [("a",)]
+    # DuckDB's own file does not keep them.
+    options = {"allow_unsigned_extensions": "true"}
+    with duckdb.connect(path + ".duckdb", config=options) as filed:
+        db.to_duckdb(filed)
+        db.to_duckdb(filed, name="shop")
+        assert filed.execute("select item from sales").fetchall() == [("a",)]
+        with filed.cursor() as cursor:
+            assert cursor.execute("select item from shop.sales").fetchall() == [("a",)]
+    with duckdb.connect(path + ".duckdb", config=options) as filed:
+        assert filed.execute("select view_name from duckdb_views() where not internal"
+                             ).fetchall() == []
+
+
+def test_lending_again_and_again_keeps_no_names(db, sales, con):
+    sales.insert({"item": "a"})
+    for number in range(300):
+        with db.begin(read_only=True) as t:
+            t.to_duckdb(con, name="mine")
+            if number % 100 == 0:
+                assert con.execute("select item from mine.sales").fetchall() == [("a",)]
+    del t
+    with pytest.raises(duckdb.IOException, match="the program has closed it"):
+        con.execute("from mine.sales").fetchall()
+    with pytest.raises(duckdb.IOException, match="the program has closed it"):
+        con.execute("from flugs_scan('flugs:1000000', 't')")
+
+
 def test_tables_that_change(db, con):
     db.create_table("t", {"a": flugs.int64}).insert((1,))
     db.to_duckdb(con)
@@ -172,7 +204,7 @@ def test_closing_ends_queries_and_hinders_no_opening(db, many, con, path):
         thread.join(60)
     assert len(ends) == 2 and all("closed" in end or "ended" in end for end in ends), ends
     for table in ("many", "shop.many", "held.many"):
-        with pytest.raises(duckdb.Error, match="closed"):
+        with pytest.raises(duckdb.IOException, match="closed"):  # no interrupt
             con.execute(f"from {table} limit 1").fetchall()
     assert con.execute("select 1").fetchall() == [(1,)]
     with flugs.open(path) as again:  # DuckDB does not have the pool
