@@ -85,7 +85,7 @@ class Writers:
 
     def __init__(self, works, per_second):
         self._works = works
-        self._pause = len(works) / per_second
+        self._pause = len(works) / per_second if works else 0
         self._ends = threading.Event()
         self._threads = [threading.Thread(target=self._write, args=(work,)) for work in works]
         self._begun = 0.0

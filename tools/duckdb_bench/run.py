@@ -51,9 +51,9 @@ class Run:
     def _work(self, db, con):
         db.to_duckdb(con, name=LIVE)
         queries = self._workload.queries
-        per_second = self._options.writes
+        per_second = self._options.writes * self._workload.share_of_writes
         works = [self._workload.writer(db, seed) for seed in range(1, 1 + WRITERS)]
-        writers = measure.Writers(works if per_second else [], max(per_second, 1))
+        writers = measure.Writers(works if per_second else [], per_second)
         with writers:
             # What the views of a transaction show is still so when all queries have run.
             with db.begin(read_only=True) as held:

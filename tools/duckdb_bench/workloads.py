@@ -18,6 +18,7 @@ class Workload:
     # Of a database and a seed: a callable that writes once, and counts in `done`.
     writer: Callable[[Any, int], Any]
     invariants: tuple = ()  # name and two statements of SQL with equal answers
+    share_of_writes: float = 1.0  # of what --writes says
 
 
 def _filled(load, *arguments):
@@ -42,7 +43,7 @@ def of_ch(tool, warehouses, customers, items):
                         b.replace("{loaded}", str(customers))) for name, a, b in ch.INVARIANTS)
     return Workload("ch", f"CH-benCHmark, {warehouses} warehouses",
                     lambda path: ch.make_pool(tool, path, warehouses, customers, items),
-                    ch.queries(), ch.Terminal, invariants)
+                    ch.queries(), ch.Terminal, invariants, share_of_writes=0.1)
 
 
 def remove_pool(path):
