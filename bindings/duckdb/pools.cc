@@ -193,16 +193,20 @@ Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
   if (path.starts_with(kLentPrefix)) return find_lent(path);
   std::string real = real_path(path);
   OpenPools& known = open_pools();
+  std::shared_ptr<Pool> pool;  // goes behind the lock, which its closing takes
   std::unique_lock lock(known.mutex);
   for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {
     const auto found = known.pools.find(*file);
     if (found == known.pools.end()) break;
-    std::shared_ptr<Pool> pool = found->second.lock();
+    pool = found->second.lock();
     if (pool != nullptr && !pool->is_taken_back()) return pool;
     // A lent pool that was taken back stays where it is as long as a query knows it.
     if (pool != nullptr) break;
     known.is_closed.wait(lock);
   }
+  if (mode == OpenMode::kOpen && !file_of(real))
+    return Status(StatusCode::kNotFound, path + ": no such file; COPY ... TO '" + path +
+                                             "/TABLE' (FORMAT flugs) makes a pool");
   FLUGS_ASSIGN(Database database, open_as_allowed(real, mode, max_bytes));
   const std::optional<PoolFile> file = file_of(real);
   if (!file) return Status(StatusCode::kIoError, path + ": the file has gone");

@@ -58,7 +58,7 @@ def test_flugs_tables_lists_tables(con, pool):
 
 
 def test_files_that_are_no_pool(con, folder, pool):
-    assert "No such file" in failure(con, f"FROM '{pool}/t'")
+    assert "no such file" in failure(con, f"FROM '{pool}/t'")
     with open(pool, "wb") as file:
         file.write(b"no pool" * 1000)
     assert "flugs" in failure(con, f"FROM '{pool}/t'")
@@ -197,7 +197,7 @@ def test_a_lent_pool_is_read_while_the_program_writes(lender, pool):
         assert con.execute("EXECUTE p").fetchall() == [(1500, 1499)]
         assert lender.transactions() == 0  # no statement runs, none is left open
         lender.take_back()
-        assert "No such file" in failure(con, query) or "busy" in failure(con, query)
+        assert "no such file" in failure(con, query) or "busy" in failure(con, query)
 
 
 def test_scans_of_a_statement_see_one_state(lender, pool):
