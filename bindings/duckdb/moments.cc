@@ -54,12 +54,12 @@ void Moment::leave() noexcept {
   if (--running_ == 0 && seen_.size() >= bound_.size()) guest_.reset();
 }
 
-std::shared_ptr<Moment> moment_of(const void* instance, std::uint64_t transaction,
+std::shared_ptr<Moment> moment_of(const void* instance, std::uint64_t statement,
                                   const std::shared_ptr<Pool>& pool) {
   KnownMoments& known = known_moments();
   const std::lock_guard lock(known.mutex);
   std::erase_if(known.moments, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Moment>& found = known.moments[{instance, transaction, pool.get()}];
+  std::weak_ptr<Moment>& found = known.moments[{instance, statement, pool.get()}];
   std::shared_ptr<Moment> moment = found.lock();
   if (moment == nullptr) {
     moment = std::make_shared<Moment>(pool);

@@ -37,9 +37,9 @@ class Moment {
   std::uint32_t running_ = 0;
 };
 
-/// The moment for a pool that the scans of a transaction of an instance of DuckDB share. Another
-/// transaction gets another one.
-std::shared_ptr<Moment> moment_of(const void* instance, std::uint64_t transaction,
+/// The moment for a pool that the scans of a statement of an instance of DuckDB share. Another
+/// statement gets another one.
+std::shared_ptr<Moment> moment_of(const void* instance, std::uint64_t statement,
                                   const std::shared_ptr<Pool>& pool);
 
 }  // namespace flugs::duckdb

@@ -17,7 +17,7 @@ struct DestroyMacro {
 // positional arguments for the same scan, whatever filters were pushed into them.
 constexpr std::string_view kScan =
     "SELECT * FROM flugs_scan_once(pool := pool, \"table\" := \"table\", read_only := read_only, "
-    "reference := CAST(uuid() AS VARCHAR), transaction := txid_current())";
+    "reference := CAST(uuid() AS VARCHAR), statement := current_query_id())";
 
 }  // namespace
 
@@ -58,8 +58,8 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
   duckdb_v2_function_signature_handle signature = nullptr;
   FLUGS_TRY(ask(duckdb_v2_table_function_get_signature, scan, &signature));
   constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
-      {"pool", "VARCHAR"},      {"table", "VARCHAR"},       {"read_only", "BOOLEAN"},
-      {"reference", "VARCHAR"}, {"transaction", "UBIGINT"},
+      {"pool", "VARCHAR"},      {"table", "VARCHAR"},     {"read_only", "BOOLEAN"},
+      {"reference", "VARCHAR"}, {"statement", "UBIGINT"},
   };
   for (const auto& [name, type] : kParameters)
     FLUGS_TRY(add_parameter(factory, signature, name, type,

@@ -67,12 +67,12 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(const std::optional<std::string> name, text_argument(call, "table"));
   FLUGS_ASSIGN(const bool read_only, bool_argument(call, "read_only"));
   FLUGS_ASSIGN(const std::optional<std::string> reference, text_argument(call, "reference"));
-  FLUGS_ASSIGN(const std::uint64_t transaction, number_argument(call, "transaction"));
+  FLUGS_ASSIGN(const std::uint64_t statement, number_argument(call, "statement"));
   if (!reference)
     return Status(StatusCode::kInvalidArgument, "call flugs_scan, which gives a reference");
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
                (*instance)->pool(path, read_only ? OpenMode::kReadOnly : OpenMode::kOpen));
-  auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), transaction, pool), *reference);
+  auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), statement, pool), *reference);
   FLUGS_TRY(pool->use([&](Database& database) -> Status {
     FLUGS_ASSIGN(const Table table, choose_table(database, path, name));
     bind->table = table.name();

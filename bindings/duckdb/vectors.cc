@@ -130,11 +130,12 @@ Status VectorWriter::bad_text(std::size_t column, std::string_view text) const {
                     " bytes is no UTF-8, which DuckDB wants; make it a column of bytes");
 }
 
-Status VectorWriter::read_dictionary(const query::StreamBatch& batch, std::size_t column) {
+Status VectorWriter::read_dictionary(const query::StreamBatch& batch, std::size_t column,
+                                     bool begins) {
   DictionaryTexts& known = texts_[column];
   std::shared_ptr<const query::TextDictionary> dictionary = batch.dictionary(column);
   if (known.dictionary == dictionary) {
-    if (!known.is_shared && known.batch != batch.data().get()) {
+    if (!known.is_shared && begins) {
       known.is_shared = true;
       kept_.push_back(std::move(dictionary));
     }
@@ -148,7 +149,6 @@ Status VectorWriter::read_dictionary(const query::StreamBatch& batch, std::size_
   }
   if (known.texts.empty()) known.texts.push_back(bytes_of({}, nullptr));  // all rows are NULL
   known.dictionary = std::move(dictionary);
-  known.batch = batch.data().get();
   known.is_shared = false;
   return {};
 }
@@ -182,7 +182,7 @@ Status VectorWriter::write_texts(duckdb_v2_vector_handle vector, const query::St
                                  duckdb_v2_bytes* out) {
   FLUGS_ASSIGN(const query::TextColumn texts, batch.texts(column));
   if (texts.dictionary() != nullptr) {
-    FLUGS_TRY(read_dictionary(batch, column));
+    FLUGS_TRY(read_dictionary(batch, column, first == 0));
     return write_codes(vector, texts_[column], texts.codes().subspan(first, count), out);
   }
   // All texts of these rows lie side by side: one copy of them is enough.

@@ -15,7 +15,6 @@ namespace flugs::duckdb {
 /// the text is longer than 12 bytes.
 struct DictionaryTexts {
   std::shared_ptr<const query::TextDictionary> dictionary;  ///< null: none yet
-  const query::BatchData* batch = nullptr;                  ///< the first that has it
   /// A second batch has it, so it is the one that all later batches share. It is kept.
   bool is_shared = false;
   std::vector<duckdb_v2_bytes> texts;
@@ -41,7 +40,8 @@ class VectorWriter {
                      duckdb_v2_bytes* out);
   Status write_codes(duckdb_v2_vector_handle vector, const DictionaryTexts& known,
                      std::span<const std::uint32_t> codes, duckdb_v2_bytes* out);
-  Status read_dictionary(const query::StreamBatch& batch, std::size_t column);
+  /// `begins`: these are the first rows of the batch.
+  Status read_dictionary(const query::StreamBatch& batch, std::size_t column, bool begins);
   Status write_decimals(const ScanColumn& of, std::span<const std::int64_t> values,
                         std::int64_t* out) const;
   Status bad_text(std::size_t column, std::string_view text) const;

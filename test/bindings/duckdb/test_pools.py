@@ -339,3 +339,18 @@ def test_progress_is_told_while_a_scan_runs(lender, pool):
         runner.join()
         assert any(0 < percentage < 100 for percentage in told)
         lender.take_back()
+
+
+def test_each_statement_of_a_transaction_sees_a_later_moment(con, pool):
+    add = f"COPY (SELECT 1 AS id) TO '{pool}/t' (FORMAT flugs)"
+    con.execute(add)
+    ask = f"SELECT count(*) FROM '{pool}/t'"
+    con.execute("BEGIN")
+    for name in ("first", "second"):
+        con.execute(f"PREPARE {name} AS {ask}")
+    asked = ["EXECUTE first", "EXECUTE second", "EXECUTE first", ask]
+    for rows, query in enumerate(asked, 1):
+        assert con.execute(query).fetchall() == [(rows,)]
+        with con.cursor() as other:
+            other.execute(add)
+    con.execute("COMMIT")
