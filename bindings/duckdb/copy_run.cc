@@ -43,10 +43,11 @@ struct DestroyCopy {
 /// Rows that one thread of DuckDB has collected: the batch data.
 using OwnedCollection = Owned<duckdb_v2_column_data_collection_handle, DestroyCollection>;
 
-/// The tables that a COPY of this process runs into, each as often as there are of them. A COPY
-/// that fails drops the table that it has made, but not under another one.
+/// The tables that running COPYs of this process write to, once for each COPY. A COPY that fails
+/// drops the table that it has made, but not while another COPY writes to it.
 struct CopiedTables {
-  std::mutex mutex;  // protects `tables`, and is held while a COPY makes or drops its table
+  // Protects `tables`, and is held while a COPY makes or drops its table. Rank: behind Pool::use.
+  std::mutex mutex;
   std::multiset<std::pair<const Pool*, TableId>> tables;
 };
 
@@ -75,6 +76,7 @@ class CopyRun {
  private:
   Status choose_table(Database& database);
   Status check_key(const Table& table) const;
+  bool leave_table() const;
   Status drop_if_empty(Database& database) const;
   Result<TableId> make_table(Database& database);
   Status find_columns(const Table& table);
@@ -101,12 +103,24 @@ class CopyRun {
 CopyRun::~CopyRun() {
   guest_.reset();
   if (!table_) return;
-  CopiedTables& copied = copied_tables();
-  const std::lock_guard lock(copied.mutex);
+  bool has_left = false;
+  static_cast<void>(pool_->use([&](Database& database) {
+    const std::lock_guard lock(copied_tables().mutex);
+    has_left = true;
+    const bool is_last = leave_table();
+    return is_last && has_made_table_ && !has_committed_ ? drop_if_empty(database) : Status();
+  }));
+  if (has_left) return;  // else the pool was taken back
+  const std::lock_guard lock(copied_tables().mutex);
+  leave_table();
+}
+
+// Whether no other COPY writes to the table. With the lock of copied_tables.
+bool CopyRun::leave_table() const {
+  std::multiset<std::pair<const Pool*, TableId>>& tables = copied_tables().tables;
   const std::pair<const Pool*, TableId> key(pool_.get(), *table_);
-  copied.tables.erase(copied.tables.find(key));
-  if (!has_made_table_ || has_committed_ || copied.tables.contains(key)) return;
-  static_cast<void>(pool_->use([&](Database& database) { return drop_if_empty(database); }));
+  tables.erase(tables.find(key));
+  return !tables.contains(key);
 }
 
 Status CopyRun::drop_if_empty(Database& database) const {
@@ -169,8 +183,8 @@ Status CopyRun::choose_table(Database& database) {
     table = database.table(bind_.table);
   }
   if (!table.ok()) return std::move(table).status();
+  copied.tables.emplace(pool_.get(), table->id());
   table_ = table->id();
-  copied.tables.emplace(pool_.get(), *table_);
   FLUGS_TRY(check_key(*table));
   return find_columns(*table);
 }
@@ -275,10 +289,13 @@ Status CopyRun::finish() {
   return pool_->use([&](Database& database) {
     MergeOptions everything;
     everything.scope = MergeScope::kEverything;
+    everything.stop = pool_->stop();
     const Status merged = database.merge(*table_, everything).status();
-    // The query may have read this pool, and DuckDB not have ended it. The rows are durable, and
-    // the database merges them by itself later.
-    return merged.code() == StatusCode::kBusy ? Status() : merged;
+    // The query may have read this pool, and DuckDB not have ended it; or the program closes the
+    // pool. The rows are durable, and the database merges them by itself later.
+    const bool is_put_off =
+        merged.code() == StatusCode::kBusy || merged.code() == StatusCode::kCancelled;
+    return is_put_off ? Status() : merged;
   });
 }
 

@@ -8,8 +8,9 @@ Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode m
                                              std::uint64_t max_bytes) {
   FLUGS_ASSIGN(std::shared_ptr<Pool> pool, open_pool(path, mode, max_bytes));
   if (pool->is_lent()) return pool;
+  std::shared_ptr<Pool> former = pool;  // of a file that was replaced: closed without the lock
   const std::lock_guard lock(mutex_);
-  pools_[pool->path()] = pool;
+  pools_[pool->path()].swap(former);
   return pool;
 }
 

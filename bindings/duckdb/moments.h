@@ -13,7 +13,8 @@ namespace flugs::duckdb {
 ///
 /// DuckDB tells nobody when a statement ends, and runs the plan of a prepared statement again. So a
 /// scan that comes back while no other one runs begins a new moment, and a moment ends when all
-/// scans that are bound have run. A moment that not all of them use ends with the plan.
+/// scans that are bound have run. If a scan of the plan never runs, the moment ends when DuckDB
+/// destroys the plan.
 ///
 /// Thread-safety: any thread.
 class Moment {

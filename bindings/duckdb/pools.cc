@@ -169,6 +169,7 @@ Result<std::shared_ptr<Guest>> Pool::begin(AccessMode mode) {
 
 void Pool::take_back() noexcept {
   is_closing_.store(true, std::memory_order_release);
+  stop_.request_stop();
   {
     const std::lock_guard lock(guests_mutex_);
     for (Guest* guest : guests_) guest->stop_.request_stop();

@@ -105,6 +105,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// Gives DuckDB the program's transaction in the place of new ones. Before others know the pool.
   void hold(std::shared_ptr<HeldTransaction> held) noexcept { held_ = std::move(held); }
   bool is_taken_back() const noexcept { return is_closing_.load(std::memory_order_acquire); }
+  /// Asked to stop when the pool is taken back.
+  std::stop_token stop() const noexcept { return stop_.get_token(); }
 
   /// Calls `work`, with the pool open. Fails with: as `work`; kCancelled (it was taken back).
   Status use(FunctionRef<Status(Database&)> work);
@@ -123,6 +125,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   const bool is_lent_;
   std::shared_ptr<HeldTransaction> held_;
   std::atomic<bool> is_closing_{false};
+  std::stop_source stop_;
   std::shared_mutex gate_;   // shared by calls in the pool; alone, the pool is taken back
   std::mutex guests_mutex_;  // protects `guests_`; a leaf
   std::set<Guest*> guests_;

@@ -10,9 +10,9 @@
 
 namespace flugs::sqlite {
 
-/// Memory for short texts and blobs that are given to SQLite, which says when it needs one no more.
-/// Otherwise SQLite would allocate memory for each, twice if a program reads it as a text. A
-/// connection forgets the results of its statements before it destroys its modules.
+/// Memory for short texts and blobs that are given to SQLite, which calls `give_back` when it no
+/// longer needs a text. Otherwise SQLite would allocate memory for each, twice if a program reads
+/// it as a text. A connection forgets the results of its statements before it destroys its modules.
 ///
 /// Thread-safety: that of the connection, whose lock SQLite holds when it gives a place back.
 class Texts {

@@ -226,11 +226,11 @@ class SharedState;
 /// all.
 ///
 /// It shows the rows as they were when `share` was called. It must be destroyed before the
-/// transaction ends. While a thread is in `next`, other threads may be in `next` of this and other
-/// shared streams of the transaction, and one thread may call `share` and destroy other shared
-/// streams; no other call of the transaction.
+/// transaction ends.
 ///
-/// Thread-safety: as above.
+/// Thread-safety: `next`: any threads, each with its own number. Meanwhile one thread at a time may
+/// call Query::share on the transaction, or destroy another shared stream of it. No thread may call
+/// anything else of the transaction meanwhile.
 class SharedStream {
  public:
   SharedStream(SharedStream&&) noexcept;
