@@ -92,8 +92,11 @@ void TransactionManager::end_now(TransactionContext& context) noexcept {
   while (!context.ending.is_undone()) std::this_thread::yield();
 }
 
+// If shared calls are under way, they read with the snapshot. They fail soon. The request stays, so
+// the owner's next call ends the transaction, or commit or abort does.
 Status TransactionManager::end_as_asked(TransactionContext& context) noexcept {
-  if (!context.ending.is_visited() && !context.ending.is_parents()) end_now(context);
+  const EndingState& ending = context.ending;
+  if (!ending.is_visited() && !ending.is_parents() && !ending.is_in_shared_call()) end_now(context);
   return context.ending.why_ended();
 }
 

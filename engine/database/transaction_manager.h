@@ -64,8 +64,8 @@ class TransactionManager final {
   static Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
   static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;
   /// For a transaction that must end (EndingState::is_to_end): undoes it and ends its snapshot,
-  /// unless a call of it is still going through rows. Its slot stays taken until abort. The Status,
-  /// kCancelled, says what happened.
+  /// unless a call of it is still going through rows, in this thread or, as a SharedCall, in
+  /// another. Its slot stays taken until abort. The Status, kCancelled, says what happened.
   Status end_as_asked(TransactionContext& context) noexcept;
   /// Whether a transaction that wants to commit must end instead.
   static bool refuses_commit(TransactionContext& context) noexcept;

@@ -68,6 +68,7 @@ Result<const StreamBatch*> SharedState::next(std::uint32_t thread) {
   pulled.batch = StreamBatch();
   if (pulled.data != nullptr) sink_->give_back(thread, std::exchange(pulled.data, nullptr));
   Result<bool> done = guarded([&] {
+    if (call.must_end()) throw Failure{context_.transaction->ending.why_ended()};
     context_.check_stop();
     while (sink_->own_rows(thread) < kBatchRows && run_->run_one(thread)) {
     }

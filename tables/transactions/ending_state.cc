@@ -20,7 +20,8 @@ bool EndingState::must_end() const noexcept {
     if (why == EndedBy::kNobody && limit != kNoDeadline &&
         std::chrono::steady_clock::now().time_since_epoch().count() >= limit)
       why = EndedBy::kTimeLimit;
-    if (why != EndedBy::kNobody) ended_by_.store(why, std::memory_order_release);
+    // Pairs with is_to_end_shared: end_as_asked looks at the shared calls after this store.
+    if (why != EndedBy::kNobody) ended_by_.store(why, std::memory_order_seq_cst);
   }
   if (why != EndedBy::kNobody || limit != kNoDeadline)
     attention_->store(1, std::memory_order_release);

@@ -93,9 +93,22 @@ class EndingState final {
   }
   /// A call is under way in one of several threads that share the transaction (SharedCall).
   void enter_shared() noexcept {
-    shared_calls_.fetch_add(1, std::memory_order_seq_cst);  // pairs with end_abandoned
+    // Pairs with end_abandoned, and with end_as_asked.
+    shared_calls_.fetch_add(1, std::memory_order_seq_cst);
   }
   void leave_shared() noexcept { shared_calls_.fetch_sub(1, std::memory_order_release); }
+  /// As is_to_end, for the beginning of a shared call. It does not need the attention word, which
+  /// another thread may have cleared to answer a request. Of a shared call and a thread that ends
+  /// the transaction, at least one sees the other.
+  bool is_to_end_shared() const noexcept {
+    const bool is_asked = ended_by_.load(std::memory_order_seq_cst) != EndedBy::kNobody ||
+                          cancelled_.load(std::memory_order_seq_cst) == id();
+    return __builtin_expect(is_asked, 0) && must_end();
+  }
+  /// After `must_end` was true: other threads are in calls, so nobody may end the transaction yet.
+  bool is_in_shared_call() const noexcept {
+    return shared_calls_.load(std::memory_order_seq_cst) != 0;
+  }
   /// A call is under way that may take long, or that calls the user (Visit).
   void enter_visit() noexcept {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_release);

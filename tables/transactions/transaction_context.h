@@ -198,13 +198,15 @@ class Call final {
 };
 
 /// Guard of a call in one of several threads that read at the same time. `transactions` and
-/// end_abandoned see it as they see a Call.
+/// end_abandoned see it as they see a Call. While it exists, the owner's thread does not end the
+/// transaction in a call, if the shared call reads rows only after `must_end` was false.
 class SharedCall final {
  public:
   explicit SharedCall(TransactionContext& context) noexcept : ending_(context.ending) {
     ending_.enter_shared();
   }
   ~SharedCall() { ending_.leave_shared(); }
+  bool must_end() const noexcept { return ending_.is_to_end_shared(); }
   SharedCall(const SharedCall&) = delete;
   SharedCall& operator=(const SharedCall&) = delete;
 

@@ -1,8 +1,11 @@
 // Query::share: several threads pull the rows of a query, and streams of one transaction together.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <latch>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -205,4 +208,97 @@ TEST_CASE("a cancelled transaction ends its shared streams, and a thread in one 
   must(parts.database->cancel(t.id()));
   CHECK(stream.next(1).code() == StatusCode::kCancelled);
   CHECK(stream.next(0).code() == StatusCode::kCancelled);
+}
+
+namespace {
+
+/// A thread that stays within `next` of a shared stream from `begin` until `let_go`.
+class HeldPuller {
+ public:
+  explicit HeldPuller(const Transaction& t) {
+    RunOptions options = for_threads(2);
+    options.progress = [this](const Progress&) {
+      if (!holds_ || has_held_.exchange(true)) return;
+      is_within_.count_down();
+      may_go_on_.wait();
+    };
+    // No row is right, and only reading all of them shows it.
+    const Query none = all_parts().where(col("id") + col("id") == 1);
+    stream_.emplace(none.share(t, options).value());
+  }
+  ~HeldPuller() {
+    if (thread_.joinable()) static_cast<void>(let_go());
+  }
+  HeldPuller(const HeldPuller&) = delete;
+  HeldPuller& operator=(const HeldPuller&) = delete;
+
+  void begin() {
+    holds_ = true;
+    thread_ = std::jthread([this] { status_ = stream_->next(0).status(); });
+    is_within_.wait();
+  }
+  Status let_go() {
+    may_go_on_.count_down();
+    thread_.join();
+    return status_;
+  }
+  SharedStream& stream() { return *stream_; }
+
+ private:
+  std::atomic<bool> holds_{false};
+  std::atomic<bool> has_held_{false};
+  std::latch is_within_{1};
+  std::latch may_go_on_{1};
+  std::optional<SharedStream> stream_;
+  Status status_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("share does not end a cancelled transaction while a thread is in next") {
+  Parts parts(200'000);
+  Transaction t = must(parts.database->begin(AccessMode::kReadOnly));
+  {
+    HeldPuller puller(t);
+    puller.begin();
+    must(parts.database->cancel(t.id()));
+    CHECK(all_parts().share(t).code() == StatusCode::kCancelled);
+    CHECK(Query::table("parts").share(t).code() == StatusCode::kCancelled);
+    const TransactionInfo info = parts.database->transactions().at(0);
+    CHECK(info.is_in_call);
+    CHECK(info.is_asked_to_end);
+    CHECK_FALSE(info.is_ended);
+    // Nor does a thread that comes now read a row.
+    CHECK(puller.stream().next(1).code() == StatusCode::kCancelled);
+    CHECK(puller.let_go().to_string() == "cancelled: the transaction was ended: it was cancelled");
+  }
+  CHECK_FALSE(parts.database->transactions().at(0).is_ended);
+  CHECK(all_parts().share(t).code() == StatusCode::kCancelled);
+  CHECK(parts.database->transactions().at(0).is_ended);
+  CHECK(parts.database->statistics().transactions_ended == 1);
+}
+
+TEST_CASE("a merge that ends old transactions waits for a thread in next") {
+  Parts parts(200'000);
+  Transaction t = must(parts.database->begin(AccessMode::kReadOnly));
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.ends_old_transactions = true;
+  options.patience = std::chrono::seconds(3);
+  std::atomic<bool> is_merged{false};
+  std::jthread merger;
+  {
+    HeldPuller puller(t);
+    puller.begin();
+    merger = std::jthread([&] { is_merged = parts.database->merge(parts.table, options).ok(); });
+    while (!parts.database->transactions().at(0).is_asked_to_end) std::this_thread::yield();
+    CHECK(all_parts().share(t).code() == StatusCode::kCancelled);
+    CHECK_FALSE(parts.database->transactions().at(0).is_ended);
+    CHECK(puller.let_go().code() == StatusCode::kCancelled);
+  }
+  CHECK_FALSE(is_merged);
+  t.abort();  // no request is lost: the merge goes on
+  merger.join();
+  CHECK(is_merged);
 }
