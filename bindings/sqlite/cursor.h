@@ -47,6 +47,7 @@ class Cursor : public sqlite3_vtab_cursor {
   void outlive(bool keeps_rows) noexcept;
 
   Reads reads = Reads::kNothing;
+  bool is_noted = false;     ///< in RowsRead: a statement may write to the rows that it reads
   Reader* reader = nullptr;  ///< with kReader
 
  private:

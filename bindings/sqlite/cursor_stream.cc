@@ -100,12 +100,12 @@ std::vector<query::Item> Cursor::outputs(const Plan& plan) {
   const TableShape& shape = table_.shape;
   lanes_.assign(shape.columns.size(), Lane());
   std::vector<std::uint16_t> noted;  // by note_row
-  if (shape.moves() && shape.has_primary_key) noted = shape.keys.front().columns;
+  if (is_noted && shape.has_primary_key) noted = shape.keys.front().columns;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const bool is_sorted = std::any_of(plan.sort.begin(), plan.sort.end(),
                                        [&](const SortColumn& by) { return by.column == i; });
-    const bool is_noted = std::find(noted.begin(), noted.end(), i) != noted.end();
-    lanes_[i].is_used = is_sorted || is_noted || is_used(plan.columns_used, i);
+    const bool is_key = std::find(noted.begin(), noted.end(), i) != noted.end();
+    lanes_[i].is_used = is_sorted || is_key || is_used(plan.columns_used, i);
     if (!lanes_[i].is_used) continue;
     lanes_[i].place = items.size();
     items.emplace_back(shape.columns[i].name);

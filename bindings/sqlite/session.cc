@@ -110,6 +110,15 @@ void Session::exit(Cursor& cursor) noexcept {
 
 Result<Transaction*> Session::writer() { return main_transaction(); }
 
+bool Session::is_writing() const noexcept {
+  for (sqlite3_stmt* of = sqlite3_next_stmt(db_, nullptr); of != nullptr;
+       of = sqlite3_next_stmt(db_, of))
+    if (sqlite3_stmt_busy(of) != 0 && sqlite3_stmt_readonly(of) == 0 &&
+        sqlite3_column_count(of) == 0)
+      return true;
+  return false;
+}
+
 Status Session::prepare_to_change_schema() {
   if (sqlite3_get_autocommit(db_) == 0)
     return Status(StatusCode::kBusy,

@@ -79,6 +79,9 @@ class Session {
   Result<Transaction*> writer();
   /// Whether the transaction of BEGIN, or of a statement that writes, has begun.
   bool has_main() const noexcept { return main_.is_open(); }
+  /// Whether a statement is running that writes and gives no rows, as each UPDATE and DELETE of a
+  /// table of flugs. Such a statement is never left half done.
+  bool is_writing() const noexcept;
   /// Whether schemas may be changed now: outside of BEGIN, and without a cursor. Ends what would be
   /// in the way. Fails with: kBusy.
   Status prepare_to_change_schema();

@@ -221,7 +221,9 @@ int open(sqlite3_vtab* base, sqlite3_vtab_cursor** cursor) {
       *cursor = table.spare.back().release();
       table.spare.pop_back();
     }
-    if (table.shape.moves()) table.rows_read.open_cursor();
+    Cursor& opened = cursor_of(*cursor);
+    opened.is_noted = table.shape.moves() && table.session.is_writing();
+    if (opened.is_noted) table.rows_read.open_cursor();
     return SQLITE_OK;
   });
 }
@@ -232,7 +234,7 @@ int close(sqlite3_vtab_cursor* base) {
     std::unique_ptr<Cursor> cursor(&cursor_of(base));
     cursor->close();
     VirtualTable& table = table_of(base->pVtab);
-    if (table.shape.moves()) table.rows_read.close_cursor();
+    if (cursor->is_noted) table.rows_read.close_cursor();
     if (table.spare.size() < kSpareMax) table.spare.push_back(std::move(cursor));
     return SQLITE_OK;
   });
@@ -259,9 +261,10 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int number) {
   return guarded([&] {
     // What an UPDATE leaves as it is need not be read.
     if (sqlite3_vtab_nochange(context) != 0) return SQLITE_OK;
-    VirtualTable& table = table_of(cursor->pVtab);
-    if (table.shape.moves()) table.rows_read.note_column(static_cast<std::size_t>(number));
-    cursor_of(cursor).give_column(context, static_cast<std::size_t>(number));
+    const Cursor& reader = cursor_of(cursor);
+    const auto place = static_cast<std::size_t>(number);
+    if (reader.is_noted) table_of(cursor->pVtab).rows_read.note_column(place);
+    reader.give_column(context, place);
     return SQLITE_OK;
   });
 }
@@ -269,7 +272,7 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int number) {
 int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* out) {
   return guarded([&] {
     *out = cursor_of(cursor).row_id();
-    if (table_of(cursor->pVtab).shape.moves()) cursor_of(cursor).note_row();
+    if (cursor_of(cursor).is_noted) cursor_of(cursor).note_row();
     return SQLITE_OK;
   });
 }

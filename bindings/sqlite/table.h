@@ -19,8 +19,9 @@ namespace flugs::sqlite {
 
 class Cursor;
 
-/// What a statement has read of a table whose rows it may move: a write of one row may make other
-/// versions of rows that SQLite has listed to be written, by foreign keys.
+/// What a statement that writes has read of a table whose rows it may move: a write of one row may
+/// make other versions of rows that SQLite has listed to be written, by foreign keys. Cursors of
+/// other statements have no part in it: they may stay open, and read any number of rows.
 ///
 /// Thread-safety: that of the connection.
 class RowsRead {

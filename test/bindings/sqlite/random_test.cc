@@ -192,6 +192,44 @@ TEST_CASE("thousands of random statements do what they do on tables of SQLite") 
   CHECK(result.errors > result.statements / 20);
 }
 
+TEST_CASE("rows that a statement moves are found beside statements that are half done") {
+  Connection flugs(":memory:");
+  REQUIRE(flugs.run("CREATE VIRTUAL TABLE temp.t USING flugs(id INTEGER PRIMARY KEY, up INTEGER "
+                    "REFERENCES t ON DELETE SET NULL ON UPDATE CASCADE, n INTEGER)") == SQLITE_OK);
+  REQUIRE(flugs.run("INSERT INTO t VALUES(1, NULL, 0), (2, 1, 0), (3, 2, 1)") == SQLITE_OK);
+  const std::string open = GENERATE(
+      // They read the column that the foreign key changes, and the rowid.
+      as<std::string>(), "SELECT rowid, up, id FROM t ORDER BY id",
+      "SELECT a.rowid, b.up FROM t a JOIN t b ON b.id >= a.id",
+      "INSERT INTO t SELECT id + 50, up, 2 FROM t WHERE up = 1 RETURNING id");
+  CAPTURE(open);
+  const bool in_transaction = GENERATE(false, true);
+  if (in_transaction) REQUIRE(flugs.run("BEGIN") == SQLITE_OK);
+  sqlite3_stmt* half = nullptr;
+  REQUIRE(sqlite3_prepare_v2(flugs.db(), open.c_str(), -1, &half, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_step(half) == SQLITE_ROW);
+  // A statement that begins beside it, and stays open as well.
+  sqlite3_stmt* other = nullptr;
+  REQUIRE(sqlite3_prepare_v2(flugs.db(), "SELECT rowid, up FROM t", -1, &other, nullptr) ==
+          SQLITE_OK);
+  REQUIRE(sqlite3_step(other) == SQLITE_ROW);
+  for (int i = 0; i < 3; ++i) {
+    const int code = flugs.run("UPDATE t SET id = id + 100");
+    INFO(flugs.message());
+    CHECK(code == SQLITE_OK);
+  }
+  // One that reads the column is refused as ever, and spoils none after it.
+  CHECK(flugs.run("UPDATE t SET id = id + 100, n = up") == SQLITE_ERROR);
+  const int code = flugs.run("UPDATE t SET id = id + 100");
+  INFO(flugs.message());
+  CHECK(code == SQLITE_OK);
+  sqlite3_finalize(half);
+  sqlite3_finalize(other);
+  if (in_transaction) REQUIRE(flugs.run("COMMIT") == SQLITE_OK);
+  CHECK(flugs.rows("SELECT id, up FROM t WHERE n < 2 ORDER BY id") ==
+        std::vector<std::string>{"401", "NULL", "402", "401", "403", "402"});
+}
+
 TEST_CASE("statements that move rows of their own table do what they do on tables of SQLite") {
   static constexpr const char* kColumns =
       "(id INTEGER PRIMARY KEY, up INTEGER REFERENCES t ON DELETE SET NULL ON UPDATE CASCADE, "
