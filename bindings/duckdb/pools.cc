@@ -115,12 +115,11 @@ void Guest::end(GuestStream& stream) noexcept {
 }
 
 void Guest::finish(GuestStream& stream) noexcept {
-  // If the pool was taken back, that has ended the stream.
-  static_cast<void>(pool_->use([&](Database& /*database*/) {
-    const std::lock_guard lock(mutex_);
-    end(stream);
-    return Status();
-  }));
+  // Also while a thread waits to take the pool back: the caller may destroy the stream now.
+  const std::shared_lock open(pool_->gate_);
+  if (pool_->database_ == nullptr) return;  // taking it back has ended the stream
+  const std::lock_guard lock(mutex_);
+  end(stream);
 }
 
 Status Guest::use(FunctionRef<Status(Database&, Transaction&)> work) {

@@ -60,32 +60,48 @@ class SharedWork final : public duckdb::HeldTransaction, public Child {
     streams_.push_back(stream);
   }
   void end(duckdb::GuestStream& stream) noexcept override {
-    if (!stream.rows_in_turn.has_value() || !work_.session().is_of_this_process()) return;
+    if (!work_.session().is_of_this_process()) return;
     if (!work_.gate().enter_within(std::chrono::milliseconds(0))) {
-      // The thread that is in may wait for this one.
+      // The thread that is in may wait for this one, or be about to end the stream.
       const std::lock_guard lock(left_mutex_);
-      left_.push_back(*std::move(stream.rows_in_turn));
-    } else {
-      work_.drop(*std::move(stream.rows_in_turn));
-      work_.gate().leave();
+      take_out(stream, left_);
+      return;
     }
-    stream.end();
+    std::vector<query::ResultStream> taken;
+    {
+      const std::lock_guard lock(left_mutex_);
+      take_out(stream, taken);
+    }
+    for (query::ResultStream& rows : taken) work_.drop(std::move(rows));
+    work_.gate().leave();
   }
   // Child
   void end() noexcept override {
-    for (const std::weak_ptr<duckdb::GuestStream>& stream : streams_)
-      if (const std::shared_ptr<duckdb::GuestStream> kept = stream.lock()) kept->end();
+    std::vector<query::ResultStream> taken;  // goes within the gate, and without the lock
+    {
+      const std::lock_guard lock(left_mutex_);
+      for (const std::weak_ptr<duckdb::GuestStream>& stream : streams_)
+        if (const std::shared_ptr<duckdb::GuestStream> kept = stream.lock()) take_out(*kept, taken);
+      for (query::ResultStream& rows : left_) taken.push_back(std::move(rows));
+      left_.clear();
+    }
     streams_.clear();
-    drop_left();
   }
 
  private:
   static Status busy() {
     return Status(StatusCode::kBusy, "the transaction is in the middle of another call");
   }
+  /// With left_mutex_.
+  static void take_out(duckdb::GuestStream& stream, std::vector<query::ResultStream>& to) {
+    if (!stream.rows_in_turn.has_value()) return;
+    to.push_back(*std::move(stream.rows_in_turn));
+    stream.rows_in_turn.reset();
+  }
   void drop_left() noexcept {
-    const std::lock_guard lock(left_mutex_);
-    left_.clear();
+    std::vector<query::ResultStream> taken;
+    const std::lock_guard lock(left_mutex_);  // let go of before `taken` goes
+    taken.swap(left_);
   }
   Status within(FunctionRef<Status(Transaction&)> call) {
     if (work_.state() == Work::State::kClosed)
@@ -101,8 +117,11 @@ class SharedWork final : public duckdb::HeldTransaction, public Child {
 
   Work& work_;
   std::vector<std::weak_ptr<duckdb::GuestStream>> streams_;  // within the gate
-  std::mutex left_mutex_;                                    // protects the next; a leaf
-  std::vector<query::ResultStream> left_;                    // are to end within the gate
+  // Protects the next, and taking a stream out of a scan. A scan uses its stream within `use`, and
+  // nobody takes it out then: who ends the scan has its Guest, who ends the transaction has the
+  // gate. These two may meet. A leaf: no stream is destroyed while it is held.
+  std::mutex left_mutex_;
+  std::vector<query::ResultStream> left_;  // are to end within the gate
 };
 
 class DuckDb final : public Borrower {

@@ -213,6 +213,38 @@ def test_closing_ends_queries_and_hinders_no_opening(db, many, con, path):
         assert con.execute("select count(*) from many").fetchone() == (MANY,)
 
 
+def test_a_query_and_its_transaction_may_end_at_once(db, con):
+    """Both end the streams of the query's scans, each of which has rows left."""
+    db.create_table("t", {"a": flugs.int64}).insert_rows((k,) for k in range(10))
+    con.execute("pragma disable_optimizer")  # planning would take longer than all else
+    scans = ", ".join(f"(select a from mine.t limit 1) s{k}" for k in range(60))
+    together = threading.Barrier(2)
+
+    def close(cursor):
+        together.wait(60)
+        cursor.close()
+
+    for number in range(36):
+        t = db.begin()
+        t.insert("t", (number,))
+        cursor = con.cursor()
+        t.to_duckdb(cursor, name="mine")
+        assert cursor.execute(f"select s0.a from {scans}, range(100000)").fetchone() == (0,)
+        closing = threading.Thread(target=close, args=(cursor,))
+        closing.start()
+        together.wait(60)
+        time.sleep(number % 12 * 20e-6)
+        if number % 3 == 0:
+            t.commit()
+        else:
+            t.abort()
+        closing.join(60)
+        assert not closing.is_alive()
+    assert db.statistics()["transactions_open"] == 0
+    assert len(db["t"]) == 22
+    db.check()
+
+
 def test_a_connection_may_end_first_or_last(db, sales, path):
     sales.insert({"item": "a"})
     first, last = db.to_duckdb(), db.to_duckdb()
