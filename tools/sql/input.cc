@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -86,12 +88,16 @@ class Terminal {
   }
 
   std::optional<std::string> read(const char* prompt) {
+    errno = 0;
     char* line = readline(prompt);
+    is_cut_short_ = line == nullptr && errno == EINTR;
     if (line == nullptr) return std::nullopt;
     std::string text = line;
     std::free(line);
     return text;
   }
+  /// Whether a signal has ended the last `read`, and not the end of the input.
+  bool is_cut_short() const noexcept { return is_cut_short_; }
   void remember(const std::string& text) {
     std::string line = text;
     while (!line.empty() && line.back() == '\n') line.pop_back();
@@ -103,6 +109,7 @@ class Terminal {
  private:
   static constexpr int kLinesMax = 2000;
   std::string history_;
+  bool is_cut_short_ = false;
 };
 
 #else
@@ -114,10 +121,21 @@ class Terminal {
   std::optional<std::string> read(const char* prompt) {
     std::string line;
     std::cout << prompt << std::flush;
-    if (!std::getline(std::cin, line)) return std::nullopt;
+    errno = 0;
+    const bool is_read = static_cast<bool>(std::getline(std::cin, line));
+    is_cut_short_ = !is_read && errno == EINTR;
+    if (is_cut_short_) {
+      std::clearerr(stdin);
+      std::cin.clear();
+    }
+    if (!is_read) return std::nullopt;
     return line;
   }
+  bool is_cut_short() const noexcept { return is_cut_short_; }
   void remember(const std::string&) {}
+
+ private:
+  bool is_cut_short_ = false;
 };
 
 #endif
@@ -135,6 +153,7 @@ void run_terminal(SqlShell& shell, const std::string& pool) {
       fmt::print("\n");
       continue;
     }
+    if (terminal.is_cut_short()) continue;
     if (!line) break;
     text.add(*line);
     if (!text.is_complete()) continue;

@@ -33,7 +33,7 @@ void interrupt(int) {
     wake_every(kWakeNanoseconds);
 }
 
-/// Of the timer's signal, which is there to end a system call.
+/// The handler of the timer's signal. The signal itself ends a system call.
 void nothing(int) {}
 
 }  // namespace

@@ -18,7 +18,8 @@ class Interrupts {
   ~Interrupts();
 
   /// Whether Ctrl-C came since the last call. Call it behind each wait for a key: Ctrl-C ends the
-  /// wait, also if it comes before the wait begins.
+  /// wait, also if it comes before the wait begins. Another thread may handle the signal that has
+  /// ended a wait, and not be done yet: then the next call says so.
   static bool take() noexcept;
 
  private:
