@@ -13,14 +13,6 @@
 
 namespace flugs::duckdb {
 
-/// A path as in FROM: the pool, and behind a slash the table.
-struct PoolName {
-  std::string path;
-  std::optional<std::string> table;
-};
-/// Nothing: the name means no pool. A folder may have such a name as well.
-std::optional<PoolName> read_pool_name(std::string_view name);
-
 /// A column of DuckDB that COPY writes.
 struct CopyColumn {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "bindings/duckdb/arguments.h"
 #include "bindings/duckdb/copy.h"
+#include "bindings/duckdb/names.h"
 
 namespace flugs::duckdb {
 
@@ -49,13 +50,6 @@ ArrayForm form_of_decimal(std::uint8_t width) noexcept {
   if (width <= 4) return ArrayForm::kInt16;
   if (width <= 9) return ArrayForm::kInt32;
   return width <= 18 ? ArrayForm::kInt64 : ArrayForm::kInt128;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
 }
 
 // The names in 'a, b'.

@@ -1,6 +1,5 @@
 // COPY ... TO 'x.pool/table' (FORMAT flugs): rows on their way into the table.
 
-#include <algorithm>
 #include <charconv>
 #include <mutex>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "bindings/duckdb/arguments.h"
 #include "bindings/duckdb/copy.h"
+#include "bindings/duckdb/names.h"
 #include "flugs/query.h"
 
 namespace flugs::duckdb {
@@ -143,19 +143,13 @@ Result<TableId> CopyRun::make_table(Database& database) {
   return database.create_table(schema);
 }
 
-// Columns are found by name. SQL takes names that differ in case for the same one.
+// Columns are found by name, in DuckDB's sense if there is none of exactly this name.
 Status CopyRun::find_columns(const Table& table) {
-  const auto is_same = [](std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-      const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
-      return lower(x) == lower(y);
-    });
-  };
   for (std::size_t c = 0; c < bind_.columns.size(); ++c) {
     const std::string& name = bind_.columns[c].name;
     Result<ColumnId> found = table.column(name);
     for (const ColumnSchema& column : table.schema().columns)
-      if (!found.ok() && !column.dropped && is_same(column.name, name))
+      if (!found.ok() && !column.dropped && lower_case(column.name) == lower_case(name))
         found = table.column(column.name);
     if (!found.ok()) return std::move(found).status();
     batch_[c].column = *found;
@@ -244,7 +238,7 @@ Status CopyRun::write_chunk(duckdb_v2_data_chunk_handle chunk) {
   }
   FLUGS_TRY(guest_->use([&](Database& /*database*/, Transaction& transaction) {
     return with_row_of_copy(transaction.insert_columns(*table_, {.rows = rows, .columns = batch_},
-                                                       {}, {.stop = guest_->stop()}));
+                                                       {}, {.stop = pool_->stop()}));
   }));
   rows_ += rows;
   rows_open_ += rows;

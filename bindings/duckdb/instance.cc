@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "bindings/pools/open_files.h"
+
 namespace flugs::duckdb {
 
 Result<std::shared_ptr<Pool>> Instance::pool(const std::string& path, OpenMode mode,

@@ -36,7 +36,7 @@ inline duckdb_v2_opaque share_of(const SharedInstance& instance) {
   return opaque_of(new SharedInstance(instance));
 }
 
-/// Each registers what its file is called after, and has.
+/// Each registers the functions of one file with DuckDB.
 Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,
                      const SharedInstance& instance);
 Status register_tables(duckdb_v2_extension_handle extension, duckdb_v2_factory_handle factory,

@@ -1,24 +1,17 @@
 #include "bindings/duckdb/pools.h"
 
-#include <sys/stat.h>
-
-#include <condition_variable>
-#include <filesystem>
 #include <map>
+
+#include "bindings/pools/open_files.h"
 
 namespace flugs::duckdb {
 
 namespace {
 
-/// A file, whatever its path: another one may take the path while this one is still in use.
-using PoolFile = std::pair<dev_t, ino_t>;
-
+/// The pools that DuckDB uses in this process.
 struct OpenPools {
-  std::mutex mutex;  // protects `pools`, and is held while a pool is opened
-  std::condition_variable is_closed;
-  /// A pool that is expired is being closed; then it leaves.
-  std::map<PoolFile, std::weak_ptr<Pool>> pools;
-  /// What is lent, by its name.
+  OpenFiles<Pool> files;
+  /// What is lent, by its name. With the lock of `files`.
   std::map<std::string, std::weak_ptr<Pool>> lent;
 };
 
@@ -28,31 +21,15 @@ OpenPools& open_pools() {
   return instance;
 }
 
-std::optional<PoolFile> file_of(const std::string& path) {
-  struct stat found{};
-  if (stat(path.c_str(), &found) != 0) return std::nullopt;
-  return PoolFile(found.st_dev, found.st_ino);
-}
-
-/// Closes a pool, and only then lets others open it again.
-void close_pool(Pool* pool, const std::optional<PoolFile>& file) noexcept {
-  pool->take_back();
-  delete pool;
-  if (!file) return;
-  OpenPools& known = open_pools();
-  const std::lock_guard lock(known.mutex);
-  // The file may be gone, and a new pool have its number already.
-  if (const auto found = known.pools.find(*file);
-      found != known.pools.end() && found->second.expired())
-    known.pools.erase(found);
-  known.is_closed.notify_all();
-}
-
 std::shared_ptr<Pool> add_pool(OpenPools& known, const std::optional<PoolFile>& file,
                                std::string path, std::shared_ptr<Database> database, bool is_lent) {
-  std::shared_ptr<Pool> pool(new Pool(std::move(path), std::move(database), is_lent),
-                             [file](Pool* closed) { close_pool(closed, file); });
-  if (file) known.pools[*file] = pool;
+  const auto close = [file](Pool* pool) {
+    pool->take_back();
+    delete pool;
+    if (file) open_pools().files.remove(*file);
+  };
+  std::shared_ptr<Pool> pool(new Pool(std::move(path), std::move(database), is_lent), close);
+  if (file) known.files.add(*file, pool);
   return pool;
 }
 
@@ -70,7 +47,7 @@ Result<Database> open_as_allowed(const std::string& path, OpenMode mode, std::ui
 Result<std::shared_ptr<Pool>> find_lent(const std::string& name) {
   OpenPools& known = open_pools();
   std::shared_ptr<Pool> pool;  // destroyed without the lock, which the end of a pool takes
-  const std::lock_guard lock(known.mutex);
+  const std::unique_lock lock = known.files.lock();
   if (const auto found = known.lent.find(name); found != known.lent.end())
     pool = found->second.lock();
   if (pool != nullptr && !pool->is_taken_back()) return pool;
@@ -167,12 +144,7 @@ Result<std::shared_ptr<Guest>> Pool::begin(AccessMode mode) {
 }
 
 void Pool::take_back() noexcept {
-  is_closing_.store(true, std::memory_order_release);
   stop_.request_stop();
-  {
-    const std::lock_guard lock(guests_mutex_);
-    for (Guest* guest : guests_) guest->stop_.request_stop();
-  }
   const std::unique_lock alone(gate_);
   if (database_ == nullptr) return;
   {
@@ -182,33 +154,21 @@ void Pool::take_back() noexcept {
   database_.reset();
 }
 
-std::string real_path(const std::string& path) {
-  std::error_code none;
-  const std::filesystem::path found = std::filesystem::weakly_canonical(path, none);
-  return none ? path : found.string();
-}
-
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
                                         std::uint64_t max_bytes) {
   if (path.starts_with(kLentPrefix)) return find_lent(path);
   std::string real = real_path(path);
   OpenPools& known = open_pools();
   std::shared_ptr<Pool> pool;  // goes behind the lock, which its closing takes
-  std::unique_lock lock(known.mutex);
-  for (std::optional<PoolFile> file = file_of(real); file; file = file_of(real)) {
-    const auto found = known.pools.find(*file);
-    if (found == known.pools.end()) break;
-    pool = found->second.lock();
-    if (pool != nullptr && !pool->is_taken_back()) return pool;
-    // A lent pool that was taken back stays where it is as long as a query knows it.
-    if (pool != nullptr) break;
-    known.is_closed.wait(lock);
-  }
-  if (mode == OpenMode::kOpen && !file_of(real))
+  std::unique_lock lock = known.files.lock();
+  pool = known.files.find(lock, real);
+  // A lent pool that was taken back stays in the list as long as a query knows it.
+  if (pool != nullptr && !pool->is_taken_back()) return pool;
+  if (mode == OpenMode::kOpen && !file_at(real))
     return Status(StatusCode::kNotFound, path + ": no such file; COPY ... TO '" + path +
                                              "/TABLE' (FORMAT flugs) makes a pool");
   FLUGS_ASSIGN(Database database, open_as_allowed(real, mode, max_bytes));
-  const std::optional<PoolFile> file = file_of(real);
+  const std::optional<PoolFile> file = file_at(real);
   if (!file) return Status(StatusCode::kIoError, path + ": the file has gone");
   return add_pool(known, file, std::move(real), std::make_shared<Database>(std::move(database)),
                   false);
@@ -216,9 +176,9 @@ Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
 
 std::shared_ptr<Pool> lend_pool(LentPool lent) {
   OpenPools& known = open_pools();
-  const std::lock_guard lock(known.mutex);
+  const std::unique_lock lock = known.files.lock();
   std::optional<PoolFile> file;
-  if (!lent.path.empty()) file = file_of(lent.path);
+  if (!lent.path.empty()) file = file_at(lent.path);
   std::shared_ptr<Pool> pool = add_pool(known, file, lent.path.empty() ? lent.name : lent.path,
                                         std::move(lent.database), true);
   pool->hold(std::move(lent.transaction));

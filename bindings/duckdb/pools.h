@@ -74,8 +74,6 @@ class Guest {
   /// Whether the transaction is the program's: it may only be used within `use`.
   bool is_held() const noexcept { return held_ != nullptr; }
   const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
-  /// Asked to stop when the pool is taken back.
-  std::stop_token stop() const noexcept { return stop_.get_token(); }
 
  private:
   friend class Pool;
@@ -85,7 +83,6 @@ class Guest {
   void end(GuestStream& stream) noexcept;
 
   const std::shared_ptr<Pool> pool_;
-  std::stop_source stop_;
   std::mutex mutex_;  // protects what follows; a call of `use` holds it
   Transaction transaction_;
   const std::shared_ptr<HeldTransaction> held_;  // not null: in the place of `transaction_`
@@ -104,7 +101,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   bool is_lent() const noexcept { return is_lent_; }
   /// Gives DuckDB the program's transaction in the place of new ones. Before others know the pool.
   void hold(std::shared_ptr<HeldTransaction> held) noexcept { held_ = std::move(held); }
-  bool is_taken_back() const noexcept { return is_closing_.load(std::memory_order_acquire); }
+  bool is_taken_back() const noexcept { return stop_.stop_requested(); }
   /// Asked to stop when the pool is taken back.
   std::stop_token stop() const noexcept { return stop_.get_token(); }
 
@@ -124,15 +121,11 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::shared_ptr<Database> database_;  // null when taken back
   const bool is_lent_;
   std::shared_ptr<HeldTransaction> held_;
-  std::atomic<bool> is_closing_{false};
-  std::stop_source stop_;
+  std::stop_source stop_;    // asked to stop: the pool is taken back, or is being so
   std::shared_mutex gate_;   // shared by calls in the pool; alone, the pool is taken back
   std::mutex guests_mutex_;  // protects `guests_`; a leaf
   std::set<Guest*> guests_;
 };
-
-/// The path without links and dots, if it leads anywhere.
-std::string real_path(const std::string& path);
 
 /// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it
 /// open. Fails with: as Database::open.

@@ -1,38 +1,14 @@
 // FROM 'x.pool' and FROM 'x.pool/table'.
 
-#include <sys/stat.h>
-
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "bindings/duckdb/copy.h"
 #include "bindings/duckdb/handles.h"
 #include "bindings/duckdb/instance.h"
+#include "bindings/duckdb/names.h"
 
 namespace flugs::duckdb {
-
-namespace {
-
-constexpr std::string_view kEnding = ".pool";
-
-bool is_folder(const std::string& path) {
-  struct stat found{};
-  return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
-}
-
-}  // namespace
-
-std::optional<PoolName> read_pool_name(std::string_view name) {
-  const std::string in_pool = std::string(kEnding) + "/";
-  if (const std::size_t at = name.rfind(in_pool); at != std::string_view::npos) {
-    PoolName found{std::string(name.substr(0, at + kEnding.size())),
-                   std::string(name.substr(at + in_pool.size()))};
-    if (!found.table->empty() && !is_folder(found.path)) return found;
-  }
-  if (name.size() <= kEnding.size() || !name.ends_with(kEnding)) return std::nullopt;
-  return PoolName{std::string(name), std::nullopt};
-}
 
 namespace {
 
@@ -47,7 +23,7 @@ Status claim(duckdb_v2_replacement_scan_info_handle info, duckdb_v2_factory_hand
   // As DuckDB names a file: without folder and ending.
   const std::size_t slash = name.path.rfind('/');
   std::string alias = slash == std::string::npos ? name.path : name.path.substr(slash + 1);
-  alias.resize(alias.size() - kEnding.size());
+  alias.resize(alias.size() - kPoolEnding.size());
   if (name.table) {
     FLUGS_ASSIGN(const OwnedValue table, make_text(factory, *name.table));
     FLUGS_TRY(ask(duckdb_v2_replacement_scan_add_argument, info, table.get()));

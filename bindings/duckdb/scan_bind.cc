@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bindings/duckdb/arguments.h"
+#include "bindings/duckdb/names.h"
 #include "bindings/duckdb/scan.h"
 
 namespace flugs::duckdb {
@@ -53,10 +54,7 @@ idx_t rows_of(Database& database, const std::string& table, TableId id) {
 std::string shown_name(const std::string& name, std::set<std::string>& taken) {
   for (std::size_t number = 0;; ++number) {
     const std::string shown = number == 0 ? name : name + "_" + std::to_string(number);
-    std::string lower = shown;
-    for (char& c : lower)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (taken.insert(std::move(lower)).second) return shown;
+    if (taken.insert(lower_case(shown)).second) return shown;
   }
 }
 

@@ -110,7 +110,7 @@ Status ScanRun::begin() {
       total_.store(progress.total, std::memory_order_relaxed);
       done_.store(progress.done, std::memory_order_relaxed);
     };
-    options.stop = guest_->stop();
+    options.stop = guest_->pool()->stop();
     rows = rows.select(std::move(wanted));
     if (guest_->is_held()) {
       FLUGS_ASSIGN(query::ResultStream stream, rows.stream(transaction, options));

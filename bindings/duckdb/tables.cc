@@ -62,8 +62,7 @@ Result<std::vector<TableRow>> count_rows(Pool& pool) {
       const Result<TableSchema> schema = database.schema(id);
       if (!schema.ok()) continue;  // dropped just now
       const query::Query counts = query::Query::table(schema->name).group_by({}, {query::count()});
-      FLUGS_ASSIGN(const query::QueryResult result,
-                   counts.run(transaction, {.stop = guest->stop()}));
+      FLUGS_ASSIGN(const query::QueryResult result, counts.run(transaction, {.stop = pool.stop()}));
       FLUGS_ASSIGN(const std::int64_t count, result.get<std::int64_t>(0, 0));
       rows.push_back({schema->name, count, static_cast<std::int64_t>(columns_of(*schema).size())});
     }

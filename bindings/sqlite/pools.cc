@@ -1,52 +1,25 @@
 #include "bindings/sqlite/pools.h"
 
-#include <sys/stat.h>
-
-#include <condition_variable>
-#include <filesystem>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
+
+#include "bindings/pools/open_files.h"
 
 namespace flugs::sqlite {
 
 namespace {
 
-/// A file, whatever its path: another one may take the path while this one is still in use.
-using FileName = std::pair<dev_t, ino_t>;
-
-struct Registry {
-  std::mutex mutex;  // protects `pools`, and is held while a pool is opened
-  std::condition_variable is_closed;
-  /// A pool that is expired is being closed; then it leaves.
-  std::map<FileName, std::weak_ptr<Pool>> pools;
-};
-
 /// Never destroyed: connections may be closed after the destructors of this library.
-Registry& registry() {
-  static Registry& instance = *new Registry;
+OpenFiles<Pool>& open_files() {
+  static OpenFiles<Pool>& instance = *new OpenFiles<Pool>;
   return instance;
 }
 
-std::optional<FileName> file_at(const std::string& path) {
-  struct stat found{};
-  if (stat(path.c_str(), &found) != 0) return std::nullopt;
-  return FileName(found.st_dev, found.st_ino);
-}
-
-/// Closes a pool, and only then lets others open it again.
 void close_pool(const Pool* pool) noexcept {
-  const std::optional<FileName> file = pool->file;
+  const std::optional<PoolFile> file = pool->file;
   delete pool;
-  if (!file) return;
-  Registry& known = registry();
-  const std::lock_guard lock(known.mutex);
-  // The file may be gone, and a new pool have its number already.
-  if (const auto found = known.pools.find(*file);
-      found != known.pools.end() && found->second.expired())
-    known.pools.erase(found);
-  known.is_closed.notify_all();
+  if (file) open_files().remove(*file);
 }
 
 Result<std::shared_ptr<Pool>> open_new(const OpenOptions& options, std::string path) {
@@ -61,22 +34,14 @@ Result<std::shared_ptr<Pool>> open_new(const OpenOptions& options, std::string p
 
 Result<std::shared_ptr<Pool>> open_pool(const OpenOptions& options) {
   if (options.in_memory) return open_new(options, options.path);
-  std::error_code none;
-  std::string path = options.path;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(options.path, none);
-  if (!none) path = real.string();
-  Registry& known = registry();
-  std::unique_lock lock(known.mutex);
-  for (std::optional<FileName> file = file_at(path); file; file = file_at(path)) {
-    const auto found = known.pools.find(*file);
-    if (found == known.pools.end()) break;
-    if (std::shared_ptr<Pool> pool = found->second.lock(); pool != nullptr) return pool;
-    known.is_closed.wait(lock);
-  }
+  std::string path = real_path(options.path);
+  OpenFiles<Pool>& known = open_files();
+  std::unique_lock lock = known.lock();
+  if (std::shared_ptr<Pool> pool = known.find(lock, path); pool != nullptr) return pool;
   Result<std::shared_ptr<Pool>> pool = open_new(options, path);
   if (!pool.ok()) return pool;
-  if (const std::optional<FileName> file = file_at(path)) {
-    known.pools[*file] = *pool;
+  if (const std::optional<PoolFile> file = file_at(path)) {
+    known.add(*file, *pool);
     (*pool)->file = file;
   }
   return pool;

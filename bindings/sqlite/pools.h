@@ -1,12 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "bindings/pools/open_files.h"
 #include "bindings/sqlite/changes.h"
 #include "flugs/database.h"
 #include "flugs/open_options.h"
@@ -17,7 +15,7 @@ namespace flugs::sqlite {
 /// A pool that connections of this process have open. The last of them closes it.
 struct Pool {
   std::string path;
-  std::optional<std::pair<dev_t, ino_t>> file;
+  std::optional<PoolFile> file;
   bool is_read_only = false;
   Database database;
   std::unique_ptr<Definitions> definitions = std::make_unique<Definitions>();
