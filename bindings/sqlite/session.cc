@@ -108,8 +108,6 @@ void Session::exit(Cursor& cursor) noexcept {
   cursor.reads = Cursor::Reads::kNothing;
 }
 
-Result<Transaction*> Session::writer() { return main_transaction(); }
-
 bool Session::is_writing() const noexcept {
   for (sqlite3_stmt* of = sqlite3_next_stmt(db_, nullptr); of != nullptr;
        of = sqlite3_next_stmt(db_, of))

@@ -75,8 +75,9 @@ class Session {
   /// The cursor reads no more.
   void exit(Cursor& cursor) noexcept;
 
-  /// The transaction for writing. Fails with: as Database::begin.
-  Result<Transaction*> writer();
+  /// The transaction of BEGIN, or of a statement that writes, which begins now if need be. Fails
+  /// with: as Database::begin, and kCancelled (its commit has failed).
+  Result<Transaction*> main_transaction();
   /// Whether the transaction of BEGIN, or of a statement that writes, has begun.
   bool has_main() const noexcept { return main_.is_open(); }
   /// Whether a statement is running that writes and gives no rows, as each UPDATE and DELETE of a
@@ -112,7 +113,6 @@ class Session {
   };
 
   Status enlist();
-  Result<Transaction*> main_transaction();
   void end_main(bool keeps_rows) noexcept;
   /// The mark that stands for a savepoint of SQLite, or `end`.
   std::vector<Mark>::iterator mark_of(int number) noexcept;

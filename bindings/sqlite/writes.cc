@@ -200,7 +200,7 @@ int code_of_write(const Status& status, int on_conflict, bool has_misfit) {
 int write_row(VirtualTable& table, int count, sqlite3_value** arguments, sqlite3_int64* row_id) {
   const int on_conflict = sqlite3_vtab_on_conflict(table.session.db());
   if (const Status s = table.check(); !s.ok()) return fail(&table, s);
-  const Result<Transaction*> transaction = table.session.writer();
+  const Result<Transaction*> transaction = table.session.main_transaction();
   if (!transaction.ok()) return fail(&table, transaction.status());
   Write write(table, **transaction);
   const Result<sqlite3_int64> row =

@@ -1,6 +1,5 @@
 // Rows that several threads pull at the same time.
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -64,6 +63,7 @@ class SharedState final : public engine::OpenWalk {
 
 Result<const StreamBatch*> SharedState::next(std::uint32_t thread) {
   const engine::SharedCall call(*context_.transaction);
+  FLUGS_DCHECK(thread < pulled_.size());
   Pulled& pulled = pulled_[thread];
   pulled.batch = StreamBatch();
   if (pulled.data != nullptr) sink_->give_back(thread, std::exchange(pulled.data, nullptr));

@@ -98,8 +98,8 @@ class EndingState final {
   }
   void leave_shared() noexcept { shared_calls_.fetch_sub(1, std::memory_order_release); }
   /// As is_to_end, for the beginning of a shared call. It does not need the attention word, which
-  /// another thread may have cleared to answer a request. Of a shared call and a thread that ends
-  /// the transaction, at least one sees the other.
+  /// another thread may have cleared to answer a request. A shared call and a thread that ends the
+  /// transaction cannot both miss each other.
   bool is_to_end_shared() const noexcept {
     const bool is_asked = ended_by_.load(std::memory_order_seq_cst) != EndedBy::kNobody ||
                           cancelled_.load(std::memory_order_seq_cst) == id();

@@ -211,7 +211,7 @@ nb::object lock_row(Transaction& transaction, const TableInfo& table, nb::handle
       return row->status();
     };
     // The lock may be granted in the moment in which Ctrl-C ends the wait. The savepoint gives it
-    // back, so that a caller who gets the exception holds no lock.
+    // back: the transaction holds no lock when the exception leaves.
     const Savepoint before = take(transaction.savepoint());
     try {
       static_cast<void>(run_long(wait_for_row, session.closing()));
