@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,6 +20,9 @@ namespace {
 constexpr std::uint32_t kCommitters = 3;
 constexpr std::uint32_t kDurableReaders = 2;
 constexpr std::int64_t kDurableAccounts = 200;
+// Between looks: a commit that waits for the device changes nothing for longer, and a thread that
+// does not sleep takes the processor from those that commit.
+constexpr std::chrono::microseconds kPause{50};
 
 struct Committed {
   std::uint64_t timestamp;
@@ -134,7 +138,10 @@ TEST_CASE("a durable snapshot contains only commits that are durable", "[concurr
     });
   for (std::uint32_t t = 0; t < kDurableReaders; ++t)
     threads.emplace_back([&, t] {
-      while (writing.load() != 0) take_snapshot(slots, collected, snapshots[t], complaint);
+      while (writing.load() != 0) {
+        take_snapshot(slots, collected, snapshots[t], complaint);
+        std::this_thread::sleep_for(kPause);
+      }
     });
   threads.emplace_back([&] {
     while (writing.load() != 0) {
@@ -142,6 +149,7 @@ TEST_CASE("a durable snapshot contains only commits that are durable", "[concurr
       std::uint64_t seen = collected.load();
       while (seen < oldest && !collected.compare_exchange_weak(seen, oldest)) {
       }
+      std::this_thread::sleep_for(kPause);
     }
   });
   for (std::thread& thread : threads) thread.join();

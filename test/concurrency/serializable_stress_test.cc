@@ -44,7 +44,8 @@ struct Hospital {
 };
 
 /// Threads that call step(thread, random) `steps` times each; meanwhile another thread calls
-/// look().
+/// look(). It yields after each call: a step that yields in its middle then waits for a look, not
+/// for the end of the other thread's time slice.
 void run_steps(int threads, int steps, Complaint& complaint,
                const std::function<void(int, Random&)>& step, const std::function<void()>& look) {
   std::atomic<int> left{threads};
@@ -55,7 +56,10 @@ void run_steps(int threads, int steps, Complaint& complaint,
       for (int n = 0; n < steps && !complaint.failed(); ++n) step(i, random);
       left.fetch_sub(1);
     });
-  while (left.load() != 0 && !complaint.failed()) look();
+  while (left.load() != 0 && !complaint.failed()) {
+    look();
+    std::this_thread::yield();
+  }
   for (std::thread& thread : running) thread.join();
   look();
 }
