@@ -158,15 +158,19 @@ TEST_CASE("a batch holds no more text than its limit, but for one text alone") {
   }
 }
 
-TEST_CASE("a stream shows nothing that its transaction writes later") {
-  const std::int64_t rows = kTwoBatches;
-  Wares wares(rows);
-  const bool writes_before = GENERATE(false, true);
-  const bool tries_before = GENERATE(false, true);  // a write that fails, and one that is undone
-  const bool is_merged = GENERATE(false, true);
-  if (is_merged) wares.merge();
+namespace {
+
+/// What a transaction does before the stream begins: writes rows, and tries writes that fail or are
+/// undone.
+struct Before {
+  bool writes;
+  bool tries;
+};
+
+/// A stream of `rows` wares in a transaction that writes before it and after its first batch.
+void check_later_writes(Wares& wares, std::int64_t rows, Before before) {
   Transaction t = must(wares.database->begin());
-  if (tries_before) {
+  if (before.tries) {
     const std::string name = Wares::name(5);
     CHECK(
         t.insert(wares.table, {Value::int64(5), Value::null(), Value::string(name), Value::null()})
@@ -175,7 +179,7 @@ TEST_CASE("a stream shows nothing that its transaction writes later") {
     wares.insert(t, rows + 1);
     must(t.rollback_to(savepoint));
   }
-  if (writes_before) {
+  if (before.writes) {
     must(t.remove(wares.key(), {Value::int64(0)}));
     wares.insert(t, rows);
   }
@@ -191,8 +195,23 @@ TEST_CASE("a stream shows nothing that its transaction writes later") {
   for (const StreamBatch& batch : stream) REQUIRE(wares.is_right(batch, ids));
   CHECK(stream.status().ok());
   CHECK(ids.size() == std::size_t(rows));
-  CHECK(ids.contains(0) == !writes_before);
-  CHECK(ids.contains(rows) == writes_before);
+  CHECK(ids.contains(0) == !before.writes);
+  CHECK(ids.contains(rows) == before.writes);
+  t.abort();
+}
+
+}  // namespace
+
+TEST_CASE("a stream shows nothing that its transaction writes later") {
+  Wares wares(kTwoBatches);
+  for (const bool is_merged : {false, true}) {
+    if (is_merged) wares.merge();
+    for (const bool writes : {false, true})
+      for (const bool tries : {false, true}) {
+        INFO("merged " << is_merged << ", writes " << writes << ", tries " << tries);
+        check_later_writes(wares, kTwoBatches, {writes, tries});
+      }
+  }
 }
 
 TEST_CASE("a stream that cannot keep its rows fails, and the write goes on") {
