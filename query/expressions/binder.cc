@@ -359,24 +359,25 @@ BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
   }
   BoundPtr made = node(Op::kIn, {Type::kBool, 0}, std::move(label));
   made->args.push_back(std::move(subject));
+  std::vector<std::int64_t> ints;
   for (auto arg = from.args.begin() + 1; arg != from.args.end(); ++arg)
-    add_member(*made, arg->node()->literal);
-  std::sort(made->ints.begin(), made->ints.end());
+    add_member(*made, arg->node()->literal, ints);
+  made->ints = IntegerSet(std::move(ints));
   return made;
 }
 
-void Binder::add_member(BoundExpr& in, const Literal& literal) {
+void Binder::add_member(BoundExpr& in, const Literal& literal, std::vector<std::int64_t>& ints) {
   const DataType type = in.args[0]->type;
   if (literal.is_untyped_null) {
     in.in_has_null = true;
   } else if (lane_of(type) == Lane::kText) {
     in.texts.insert(texts_.keep(literal.value.as_string()));
   } else if (type.type == Type::kDouble && literal.type.type != Type::kDouble) {
-    in.ints.push_back(Value::real(as_double(literal.value, literal.type)).raw());
+    ints.push_back(Value::real(as_double(literal.value, literal.type)).raw());
   } else if (!has_other_unit(literal.type, type)) {
-    in.ints.push_back(literal.value.raw());
+    ints.push_back(literal.value.raw());
   } else if (const Neighbour n = neighbour_of(literal.value, literal.type, type); n.is_equal) {
-    in.ints.push_back(n.at_most);  // else it equals no value
+    ints.push_back(n.at_most);  // else it equals no value
   }
 }
 

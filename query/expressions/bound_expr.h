@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "query/expressions/expr_node.h"
+#include "query/vectors/integer_set.h"
 #include "query/vectors/text_store.h"
 #include "query/vectors/vec.h"
 
@@ -49,7 +50,7 @@ struct BoundExpr {
   std::string text;                                 ///< patterns
   std::uint32_t first = 0, length = 0;              ///< kSubstring; kRescale: the exponent
   std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen
-  std::vector<std::int64_t> ints;                   ///< kIn, sorted
+  IntegerSet ints;                                  ///< kIn; doubles by their bits
   std::unordered_set<std::string_view> texts;       ///< kIn
   bool in_has_null = false;
   // kCase: the columns that its branches need, and their forms; each has a slot.
@@ -97,7 +98,8 @@ class Binder {
                                     DataType other);
   BoundPtr bind_logic(const ExprNode& from, std::string label);
   BoundPtr bind_in(const ExprNode& from, std::string label);
-  void add_member(BoundExpr& in, const Literal& literal);
+  /// Adds a value of an IN-list to the texts of `in`, or to `ints`.
+  void add_member(BoundExpr& in, const Literal& literal, std::vector<std::int64_t>& ints);
   BoundPtr bind_text_predicate(const ExprNode& from, std::string label);
   BoundPtr bind_arithmetic(const ExprNode& from, std::string label);
   BoundPtr bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string label);

@@ -120,11 +120,7 @@ ColumnView Evaluator::membership(const BoundExpr& expr, const Batch& batch) {
   if (expr.args[0]->form == Form::kText) {
     for (std::size_t i = 0; i < n; ++i) result[i] = expr.texts.count(a.texts()[i]) != 0 ? 1 : 0;
   } else {
-    // Doubles by their bits, which are normalised.
-    const auto& set = expr.ints;
-    FLUGS_DCHECK(std::is_sorted(set.begin(), set.end()));
-    for (std::size_t i = 0; i < n; ++i)
-      result[i] = std::binary_search(set.begin(), set.end(), a.ints()[i]) ? 1 : 0;
+    expr.ints.find(a.ints(), n, result);  // doubles by their bits, which are normalised
   }
   if (!expr.in_has_null) return {result, a.nulls};
   std::uint8_t* nulls = out(expr).nulls(n);
