@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bindings/duckdb/domains.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
@@ -109,6 +110,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Status use(FunctionRef<Status(Database&)> work);
   /// Begins a transaction. Fails with: as Database::begin; kCancelled.
   Result<std::shared_ptr<Guest>> begin(AccessMode mode);
+  /// What is known of its tables.
+  KnownDomains& domains() noexcept { return domains_; }
   /// Ends all transactions of DuckDB on the pool, and lets none begin. Waits until no call is in
   /// the pool, which is a matter of milliseconds, as scans are asked to stop.
   void take_back() noexcept;
@@ -125,6 +128,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::shared_mutex gate_;   // shared by calls in the pool; alone, the pool is taken back
   std::mutex guests_mutex_;  // protects `guests_`; a leaf
   std::set<Guest*> guests_;
+  KnownDomains domains_;
 };
 
 /// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it

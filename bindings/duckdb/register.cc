@@ -13,11 +13,10 @@ struct DestroyMacro {
   }
 };
 
-// All parameters of the function below are named: the optimizer takes scans with the same
-// positional arguments for the same scan, whatever filters were pushed into them.
+// Each call has its own reference, and the number of its statement.
 constexpr std::string_view kScan =
-    "SELECT * FROM flugs_scan_once(pool := pool, \"table\" := \"table\", read_only := read_only, "
-    "reference := CAST(uuid() AS VARCHAR), statement := current_query_id())";
+    "FROM query(flugs_scan_text(pool, \"table\", CAST(read_only AS VARCHAR), "
+    "CAST(uuid() AS VARCHAR), current_query_id()))";
 
 }  // namespace
 
@@ -59,7 +58,7 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
   FLUGS_TRY(ask(duckdb_v2_table_function_get_signature, scan, &signature));
   constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
       {"pool", "VARCHAR"},      {"table", "VARCHAR"},     {"read_only", "BOOLEAN"},
-      {"reference", "VARCHAR"}, {"statement", "UBIGINT"},
+      {"reference", "VARCHAR"}, {"statement", "UBIGINT"}, {"rows", "UBIGINT"},
   };
   for (const auto& [name, type] : kParameters)
     FLUGS_TRY(add_parameter(factory, signature, name, type,
@@ -72,6 +71,7 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
   FLUGS_TRY(ask(duckdb_v2_table_function_set_progress_callback, scan, &tell_progress));
   FLUGS_TRY(ask(duckdb_v2_table_function_set_projection_pushdown, scan, true));
   FLUGS_TRY(ask(duckdb_v2_extension_register_table_function, extension, scan));
+  FLUGS_TRY(register_scan_text(extension, factory, instance));
   return register_macro(extension, factory, "flugs_scan", kScan,
                         {{"pool", false}, {"table", true}, {"read_only", true}});
 }

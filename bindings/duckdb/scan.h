@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ScanColumn {
 
 /// Columns of a table, in order, without those that were dropped.
 std::vector<ScanColumn> columns_of(const TableSchema& schema);
+/// The name of a column in DuckDB, which takes names that differ in the case of letters for the
+/// same one: the later column gets a number behind its name. `taken` has the names before.
+std::string shown_name(const std::string& name, std::set<std::string>& taken);
 /// The type of a column in DuckDB.
 Result<OwnedType> make_type_of(duckdb_v2_factory_handle factory, const ScanColumn& column);
 /// The id of the same type, without width and scale.

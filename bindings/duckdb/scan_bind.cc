@@ -29,35 +29,6 @@ bool are_same(const std::vector<query::Expr>& a, const std::vector<query::Expr>&
       [](const query::Expr& one, const query::Expr& other) { return one.node() == other.node(); });
 }
 
-// A table of fewer positions is counted, which takes some microseconds.
-constexpr std::uint64_t kCountedMax = 16384;
-
-// An estimate: positions of rows that are in use. They are handed out a thousand at a time: DuckDB
-// would take a table of 25 rows for a larger one, and order joins by that.
-idx_t rows_of(Database& database, const std::string& table, TableId id) {
-  const Result<TableStatistics> statistics = database.table_statistics(id);
-  if (!statistics.ok()) return 0;
-  const idx_t estimate =
-      statistics->rows_reserved - std::min(statistics->rows_reserved, statistics->rows_free);
-  if (estimate > kCountedMax) return estimate;
-  const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
-  if (!snapshot.ok()) return estimate;
-  const Result<query::QueryResult> counted =
-      query::Query::table(table).group_by({}, {query::count()}).run(*snapshot, {.threads = 1});
-  if (!counted.ok()) return estimate;
-  const Result<Value> count = counted->get(0, 0);
-  return count.ok() ? static_cast<idx_t>(count->as_int64()) : estimate;
-}
-
-// DuckDB takes names that differ in the case of letters for the same one: the later column gets a
-// number behind its name.
-std::string shown_name(const std::string& name, std::set<std::string>& taken) {
-  for (std::size_t number = 0;; ++number) {
-    const std::string shown = number == 0 ? name : name + "_" + std::to_string(number);
-    if (taken.insert(lower_case(shown)).second) return shown;
-  }
-}
-
 Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(SharedInstance* const instance,
                kept<SharedInstance>(duckdb_v2_function_bind_get_user_data, call));
@@ -66,6 +37,7 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(const bool read_only, bool_argument(call, "read_only"));
   FLUGS_ASSIGN(const std::optional<std::string> reference, text_argument(call, "reference"));
   FLUGS_ASSIGN(const std::uint64_t statement, number_argument(call, "statement"));
+  FLUGS_ASSIGN(const std::uint64_t rows, number_argument(call, "rows"));
   if (!reference)
     return Status(StatusCode::kInvalidArgument, "call flugs_scan, which gives a reference");
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
@@ -76,7 +48,7 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
     bind->table = table.name();
     bind->id = table.id();
     bind->columns = columns_of(table.schema());
-    bind->rows = rows_of(database, bind->table, table.id());
+    bind->rows = rows != 0 ? rows : estimate_rows(database, table);
     return {};
   }));
   FLUGS_TRY(bind->copy_filters());
@@ -84,6 +56,13 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
 }
 
 }  // namespace
+
+std::string shown_name(const std::string& name, std::set<std::string>& taken) {
+  for (std::size_t number = 0;; ++number) {
+    const std::string shown = number == 0 ? name : name + "_" + std::to_string(number);
+    if (taken.insert(lower_case(shown)).second) return shown;
+  }
+}
 
 std::vector<ScanColumn> columns_of(const TableSchema& schema) {
   std::vector<ScanColumn> columns;
