@@ -34,8 +34,9 @@ class BatchBuilder {
   std::size_t append(const Batch& from, std::size_t first);
   /// The rows taken so far, and begins anew. There must be some.
   ReadyBatch take();
-  /// From now on each batch has the room of a full one, for a user who gives it back soon.
-  void keep_room() noexcept { keeps_room_ = was_full_ = true; }
+  /// From now on no batch gives room back that it does not need, for a user who soon gives the
+  /// whole batch back.
+  void keep_room() noexcept { keeps_room_ = true; }
   /// Takes back the memory of a batch that it has made. There must be no rows.
   void reuse(std::vector<BatchValues> columns);
 

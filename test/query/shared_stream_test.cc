@@ -102,6 +102,20 @@ void pull(SharedStream& stream, std::uint32_t thread, Pulled& pulled, bool keep)
 
 }  // namespace
 
+TEST_CASE("a batch of few rows takes little memory") {
+  Parts parts(25);
+  const Transaction reader = must(parts.database->begin(AccessMode::kReadOnly));
+  RunOptions options = for_threads(2);
+  options.memory_bytes_max = std::uint64_t{64} << 10;
+  SharedStream stream = must(all_parts().share(reader, options));
+  std::size_t rows = 0;
+  while (const StreamBatch* batch = must(stream.next(0))) {
+    CHECK(is_right(*batch));
+    rows += batch->row_count();
+  }
+  CHECK(rows == 25);
+}
+
 TEST_CASE("threads that share a stream get every row once") {
   const std::int64_t rows = 120'000;
   Parts parts(rows);
