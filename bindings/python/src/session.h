@@ -122,7 +122,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::stop_source closing_;
   std::atomic<bool> is_closed_{false};  // nothing begins any more
   bool has_ended_ = false;              // with users_: the database is closed
-  std::mutex borrower_mutex_;           // protects the next
+  std::mutex borrower_mutex_;           // protects the next among calls of `lend`
   std::unique_ptr<Borrower> borrower_;
 
   std::mutex works_mutex_;

@@ -72,7 +72,8 @@ class Work : public std::enable_shared_from_this<Work> {
   TransactionId id() const noexcept { return id_; }
   /// As Session::lend, of the transaction.
   Borrower& lend(std::unique_ptr<Borrower> (*maker)(Work& work));
-  /// Not within the gate, for which a thread of the borrower may wait.
+  /// While no `lend` runs: by the destructor, or when the session is being closed. Not within the
+  /// gate, for which a thread of the borrower may wait.
   void give_back() noexcept;
 
   // The rest: with a Turn, or within the gate.
@@ -107,7 +108,9 @@ class Work : public std::enable_shared_from_this<Work> {
   std::uint64_t rows_written_ = 0;
   std::vector<Child*> children_;
   std::vector<std::shared_ptr<void>> dropped_;  // waits for the end of a Busy
-  std::mutex borrower_mutex_;                   // protects the next
+  // Protects the next among calls of `lend`. `give_back` reads it without: it is called while no
+  // `lend` can run, by the destructor, or with Session::users_, of which `lend` has a share.
+  std::mutex borrower_mutex_;
   std::unique_ptr<Borrower> borrower_;
 };
 
