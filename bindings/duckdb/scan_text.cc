@@ -2,9 +2,12 @@
 // flugs_domain, which has no row.
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -70,9 +73,8 @@ std::vector<std::uint64_t> sizes_of(const std::vector<std::uint64_t>& values) {
 
 /// The columns of a table and what DuckDB is told of them.
 struct Columns {
-  bool is_plain = false;  ///< DuckDB is told of its rows only
-  std::vector<std::string> names;
-  std::vector<std::string> types;
+  bool is_plain = false;              ///< DuckDB is told of its rows only
+  std::vector<ScanColumn> columns;    ///< with the names that DuckDB shows
   std::vector<std::uint64_t> values;  ///< at least 1
   std::uint64_t rows = 0;
 };
@@ -80,7 +82,6 @@ struct Columns {
 Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
                         const ScanCall& call) {
   FLUGS_TRY(check_access(context));
-  FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
                instance.pool(call.pool.value_or(""),
                              call.read_only == "true" ? OpenMode::kReadOnly : OpenMode::kOpen));
@@ -94,13 +95,9 @@ Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
     }
     FLUGS_ASSIGN(const Domains domains, pool->domains().of(database, table, pool->stop()));
     columns.rows = domains.rows;
+    columns.columns = columns_of(table.schema());
     std::set<std::string> taken;
-    for (const ScanColumn& column : columns_of(table.schema())) {
-      FLUGS_ASSIGN(const OwnedType type, make_type_of(factory, column));
-      FLUGS_ASSIGN(std::string name, name_of(type.get()));
-      columns.types.push_back(std::move(name));
-      columns.names.push_back(shown_name(column.name, taken));
-    }
+    for (ScanColumn& column : columns.columns) column.name = shown_name(column.name, taken);
     for (std::size_t c = 0; c < domains.values.size(); ++c)
       if (!table.schema().columns[c].dropped)
         columns.values.push_back(std::max<std::uint64_t>(domains.values[c], 1));
@@ -109,20 +106,27 @@ Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
   return columns;
 }
 
+// A column as an argument of flugs_domain.
+std::string text_of_column(const ScanColumn& column) {
+  return std::to_string(static_cast<int>(column.type)) + ' ' + std::to_string(column.scale) + ' ' +
+         std::to_string(column.name.size()) + ' ' + column.name;
+}
+
 // DuckDB takes from an extension only the number of rows of a scan, and each column for unique. But
 // of the rows of two queries behind each other (UNION ALL) it takes numbers of values from the
 // first one. So this one has no row, and joins flugs_domain(n) of as many values as a column has.
-std::string text_of_domains(const Columns& columns) {
-  const std::vector<std::uint64_t> sizes = sizes_of(columns.values);
+std::string text_of_domains(const Columns& of) {
+  const std::vector<std::uint64_t> sizes = sizes_of(of.values);
+  std::vector<std::string> domains(sizes.size());
   std::string text = "(SELECT ";
-  for (std::size_t c = 0; c < columns.names.size(); ++c) {
-    const auto size = std::lower_bound(sizes.begin(), sizes.end(), columns.values[c]);
-    text += (c == 0 ? "CAST(d" : ", CAST(d") + std::to_string(size - sizes.begin()) + ".x AS " +
-            columns.types[c] + ") AS " + quoted(columns.names[c], '"');
+  for (std::size_t c = 0; c < of.columns.size(); ++c) {
+    const auto size = std::lower_bound(sizes.begin(), sizes.end(), of.values[c]);
+    domains[static_cast<std::size_t>(size - sizes.begin())] += text_of_column(of.columns[c]);
+    text += (c == 0 ? "" : ", ") + quoted(of.columns[c].name, '"');
   }
   for (std::size_t i = 0; i < sizes.size(); ++i)
     text += (i == 0 ? " FROM flugs_domain(\"values\" := " : ", flugs_domain(\"values\" := ") +
-            std::to_string(sizes[i]) + ") d" + std::to_string(i);
+            std::to_string(sizes[i]) + ", columns := " + quoted(domains[i], '\'') + ")";
   return text + " LIMIT 1) UNION ALL ";
 }
 
@@ -191,15 +195,54 @@ struct DestroyScalar {
   }
 };
 
+/// Reads the texts of text_of_column, one behind the other.
+class ColumnReader {
+ public:
+  explicit ColumnReader(std::string_view text) noexcept : rest_(text) {}
+
+  bool is_at_end() const noexcept { return rest_.empty(); }
+  Result<ScanColumn> next() {
+    ScanColumn column;
+    FLUGS_ASSIGN(const std::size_t type, number());
+    FLUGS_ASSIGN(const std::size_t scale, number());
+    FLUGS_ASSIGN(const std::size_t length, number());
+    if (length > rest_.size()) return bad();
+    column.type = static_cast<Type>(type);
+    column.scale = static_cast<std::uint8_t>(scale);
+    column.name = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    return column;
+  }
+
+ private:
+  static Status bad() {
+    return {StatusCode::kInvalidArgument, "flugs_domain is for flugs_scan, and not to be called"};
+  }
+  Result<std::size_t> number() {
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || end == rest_.data() + rest_.size() || *end != ' ') return bad();
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()) + 1);
+    return value;
+  }
+
+  std::string_view rest_;
+};
+
 void bind_domain(duckdb_v2_function_bind_info_handle call,
                  duckdb_v2_table_function_bind_info_handle info, duckdb_v2_context_handle context,
                  duckdb_v2_error_info_handle* err) {
   guarded(err, [&]() -> Status {
     FLUGS_ASSIGN(const duckdb_v2_factory_handle factory, factory_of(context));
     FLUGS_ASSIGN(const std::uint64_t values, number_argument(call, "values"));
-    FLUGS_ASSIGN(const OwnedType type, make_type(factory, "VARCHAR"));
-    const duckdb_v2_identifier_t name = str_of("x");
-    FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));
+    FLUGS_ASSIGN(const std::optional<std::string> columns, text_argument(call, "columns"));
+    ColumnReader reader(columns ? std::string_view(*columns) : "NULL");
+    while (!reader.is_at_end()) {
+      FLUGS_ASSIGN(const ScanColumn column, reader.next());
+      FLUGS_ASSIGN(const OwnedType type, make_type_of(factory, column));
+      const duckdb_v2_identifier_t name = str_of(column.name);
+      FLUGS_TRY(ask(duckdb_v2_table_function_bind_add_result_column, info, &name, type.get()));
+    }
     return ask(duckdb_v2_table_function_bind_set_cardinality, info, idx_t{values}, false);
   });
 }
@@ -222,8 +265,11 @@ Status register_domain(duckdb_v2_extension_handle extension, duckdb_v2_factory_h
   FLUGS_TRY(ask(duckdb_v2_table_function_get_signature, made.get(), &signature));
   FLUGS_TRY(add_parameter(factory, signature, "values", "UBIGINT",
                           DUCKDB_V2_FUNCTION_PARAMETER_KIND_NAMED_ONLY, true));
+  FLUGS_TRY(add_parameter(factory, signature, "columns", "VARCHAR",
+                          DUCKDB_V2_FUNCTION_PARAMETER_KIND_NAMED_ONLY, true));
   FLUGS_TRY(ask(duckdb_v2_table_function_set_bind_callback, made.get(), &bind_domain));
   FLUGS_TRY(ask(duckdb_v2_table_function_set_exec_callback, made.get(), &end_domain));
+  FLUGS_TRY(ask(duckdb_v2_table_function_set_projection_pushdown, made.get(), true));
   return ask(duckdb_v2_extension_register_table_function, extension, made.get());
 }
 
