@@ -13,10 +13,8 @@ struct DestroyMacro {
   }
 };
 
-// Each call has its own reference, and the number of its statement.
 constexpr std::string_view kScan =
-    "FROM query(flugs_scan_text(pool, \"table\", CAST(read_only AS VARCHAR), "
-    "CAST(uuid() AS VARCHAR), current_query_id()))";
+    "FROM query(flugs_scan_text(pool, \"table\", read_only, current_query_id()))";
 
 }  // namespace
 
@@ -58,7 +56,7 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
   FLUGS_TRY(ask(duckdb_v2_table_function_get_signature, scan, &signature));
   constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
       {"pool", "VARCHAR"},      {"table", "VARCHAR"},     {"read_only", "BOOLEAN"},
-      {"reference", "VARCHAR"}, {"statement", "UBIGINT"}, {"rows", "UBIGINT"},
+      {"reference", "UBIGINT"}, {"statement", "UBIGINT"}, {"rows", "UBIGINT"},
   };
   for (const auto& [name, type] : kParameters)
     FLUGS_TRY(add_parameter(factory, signature, name, type,

@@ -37,7 +37,7 @@ DUCKDB_V2_LOGICAL_TYPE_ID type_id_of(Type type) noexcept;
 ///
 /// Thread-safety: by the thread that plans; then constant.
 struct ScanBind {
-  ScanBind(std::shared_ptr<Moment> of, std::string reference_of);
+  ScanBind(std::shared_ptr<Moment> of, std::uint64_t reference_of);
   ~ScanBind();
   ScanBind(const ScanBind&) = delete;
   ScanBind& operator=(const ScanBind&) = delete;
@@ -46,7 +46,7 @@ struct ScanBind {
   /// when these differ.
   Status copy_filters();
   const std::shared_ptr<Moment> moment;
-  const std::string reference;
+  const std::uint64_t reference;
   std::string table;
   TableId id = {};
   std::vector<ScanColumn> columns;

@@ -13,7 +13,7 @@ namespace {
 
 struct BoundScans {
   std::mutex mutex;  // protects `by_reference`
-  std::multimap<std::string, const ScanBind*> by_reference;
+  std::multimap<std::uint64_t, const ScanBind*> by_reference;
 };
 
 /// Never destroyed: DuckDB may be in use after the destructors of this library.
@@ -35,14 +35,14 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(const std::string path, pool_argument(call));
   FLUGS_ASSIGN(const std::optional<std::string> name, text_argument(call, "table"));
   FLUGS_ASSIGN(const bool read_only, bool_argument(call, "read_only"));
-  FLUGS_ASSIGN(const std::optional<std::string> reference, text_argument(call, "reference"));
+  FLUGS_ASSIGN(const std::uint64_t reference, number_argument(call, "reference"));
   FLUGS_ASSIGN(const std::uint64_t statement, number_argument(call, "statement"));
   FLUGS_ASSIGN(const std::uint64_t rows, number_argument(call, "rows"));
-  if (!reference)
+  if (reference == 0)
     return Status(StatusCode::kInvalidArgument, "call flugs_scan, which gives a reference");
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
                (*instance)->pool(path, read_only ? OpenMode::kReadOnly : OpenMode::kOpen));
-  auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), statement, pool), *reference);
+  auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), statement, pool), reference);
   FLUGS_TRY(pool->use([&](Database& database) -> Status {
     FLUGS_ASSIGN(const Table table, choose_table(database, path, name));
     bind->table = table.name();
@@ -71,8 +71,8 @@ std::vector<ScanColumn> columns_of(const TableSchema& schema) {
   return columns;
 }
 
-ScanBind::ScanBind(std::shared_ptr<Moment> of, std::string reference_of)
-    : moment(std::move(of)), reference(std::move(reference_of)) {
+ScanBind::ScanBind(std::shared_ptr<Moment> of, std::uint64_t reference_of)
+    : moment(std::move(of)), reference(reference_of) {
   moment->bind(this);
 }
 

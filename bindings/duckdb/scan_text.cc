@@ -2,6 +2,7 @@
 // flugs_domain, which has no row.
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -30,8 +31,7 @@ constexpr std::size_t kSizesMax = 4;
 struct ScanCall {
   std::optional<std::string> pool;
   std::optional<std::string> table;
-  std::optional<std::string> read_only;
-  std::optional<std::string> reference;
+  bool read_only = false;
   std::uint64_t statement = 0;
 };
 
@@ -41,18 +41,19 @@ std::string quoted(std::string_view text, char quote) {
   return out + quote;
 }
 
-std::string literal(const std::optional<std::string>& text) {
-  return text ? quoted(*text, '\'') : "NULL";
-}
-
-// All arguments are named: the optimizer takes scans with the same positional arguments for the
-// same scan, whatever filters were pushed into them.
+// Each call has its own reference, by which copies of the scan are known. All arguments are named:
+// the optimizer takes scans with the same positional arguments for the same scan, whatever filters
+// were pushed into them.
 std::string text_of_call(const ScanCall& call, std::uint64_t rows) {
-  return "SELECT * FROM flugs_scan_once(pool := " + literal(call.pool) +
-         ", \"table\" := " + literal(call.table) + ", read_only := " + literal(call.read_only) +
-         ", reference := " + literal(call.reference) +
-         ", statement := " + std::to_string(call.statement) +
-         ", \"rows\" := " + std::to_string(rows) + ")";
+  static std::atomic<std::uint64_t> references{0};
+  std::string text = "SELECT * FROM flugs_scan_once(reference := " +
+                     std::to_string(references.fetch_add(1, std::memory_order_relaxed) + 1) +
+                     ", statement := " + std::to_string(call.statement) +
+                     ", \"rows\" := " + std::to_string(rows);
+  if (call.pool) text += ", pool := " + quoted(*call.pool, '\'');
+  if (call.table) text += ", \"table\" := " + quoted(*call.table, '\'');
+  if (call.read_only) text += ", read_only := true";
+  return text + ")";
 }
 
 // At most kSizesMax different sizes: neighbours that are most alike become the greater one.
@@ -84,7 +85,7 @@ Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
   FLUGS_TRY(check_access(context));
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
                instance.pool(call.pool.value_or(""),
-                             call.read_only == "true" ? OpenMode::kReadOnly : OpenMode::kOpen));
+                             call.read_only ? OpenMode::kReadOnly : OpenMode::kOpen));
   Columns columns;
   columns.is_plain = moment_of(&instance, call.statement, pool)->scan_count() < kPlainScans;
   FLUGS_TRY(pool->use([&](Database& database) -> Status {
@@ -156,12 +157,14 @@ Result<OwnedValue> argument_of(duckdb_v2_scalar_function_exec_info_handle info, 
 Result<ScanCall> read_call(duckdb_v2_scalar_function_exec_info_handle info, idx_t row) {
   ScanCall call;
   idx_t argument = 0;
-  for (std::optional<std::string>* const part :
-       {&call.pool, &call.table, &call.read_only, &call.reference}) {
+  for (std::optional<std::string>* const part : {&call.pool, &call.table}) {
     FLUGS_ASSIGN(const OwnedValue value, argument_of(info, argument++, row));
     if (value.get() == nullptr) continue;
     FLUGS_ASSIGN(*part, text_of(value.get()));
   }
+  FLUGS_ASSIGN(const OwnedValue read_only, argument_of(info, argument++, row));
+  if (read_only.get() != nullptr)
+    FLUGS_TRY(ask(duckdb_v2_value_get_bool, read_only.get(), &call.read_only));
   FLUGS_ASSIGN(const OwnedValue statement, argument_of(info, argument, row));
   if (statement.get() != nullptr)
     FLUGS_TRY(ask(duckdb_v2_value_get_ubigint, statement.get(), &call.statement));
@@ -286,8 +289,13 @@ Status register_scan_text(duckdb_v2_extension_handle extension, duckdb_v2_factor
   FLUGS_TRY(ask(duckdb_v2_scalar_function_set_user_data, made.get(), &share));
   duckdb_v2_function_signature_handle signature = nullptr;
   FLUGS_TRY(ask(duckdb_v2_scalar_function_get_signature, made.get(), &signature));
-  for (const std::string_view name : {"pool", "table", "read_only", "reference", "statement"})
-    FLUGS_TRY(add_parameter(factory, signature, name, name == "statement" ? "UBIGINT" : "VARCHAR",
+  constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
+      {"pool", "VARCHAR"},
+      {"table", "VARCHAR"},
+      {"read_only", "BOOLEAN"},
+      {"statement", "UBIGINT"}};
+  for (const auto& [name, type] : kParameters)
+    FLUGS_TRY(add_parameter(factory, signature, name, type,
                             DUCKDB_V2_FUNCTION_PARAMETER_KIND_STANDARD, false));
   FLUGS_ASSIGN(const OwnedType text, make_type(factory, "VARCHAR"));
   FLUGS_TRY(ask(duckdb_v2_function_signature_set_return_type, signature, text.get()));
