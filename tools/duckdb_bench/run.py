@@ -38,8 +38,8 @@ class Run:
 
     def __call__(self):
         begin = time.perf_counter()
-        self._workload.make(self._path)
         try:
+            self._workload.make(self._path)
             with flugs.open(self._path) as db:
                 merge_all(db)
                 self._load_seconds = time.perf_counter() - begin
