@@ -47,17 +47,12 @@ bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
     if (directory == nullptr) return true;
     const std::size_t index = directory->index_of(fingerprint);
     const std::uint64_t seen = directory_.word_of(*directory, index);
-    // With branches, one per slot: the processor can predict them while the line is on its way.
-    segments_.walk(seen, fingerprint, [&](std::uint64_t* slots) {
-      note_read(SharedWord::kHintLine, slots);
-      bool has_unused = false;
-      for (std::uint32_t i = 0; i < HintSegmentLayout::kSlots; ++i) {
-        const std::uint64_t slot = hint_slot::load(slots[i]);
-        has_unused |= slot == 0;
-        if ((slot >> 32) == fingerprint && hint_slot::is_live(slot))
-          out.push(hint_slot::payload_of(slot));
-      }
-      return has_unused ? HintSegments::Walked::kEnd : HintSegments::Walked::kGoOn;
+    // Without a branch per slot: no processor can predict in which one an entry is.
+    segments_.walk_lines(seen, fingerprint, [&](std::uint64_t*, const HintLine& line) {
+      return line.any([&](std::uint32_t, std::uint64_t value) {
+        out.push(hint_slot::payload_of(value));
+        return false;
+      });
     });
     // A segment is reused only after the word had changed.
     if (directory_.is_still(directory, index, seen)) return seen != 0;
