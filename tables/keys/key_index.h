@@ -12,6 +12,7 @@
 #include "tables/catalog/schema_codec.h"
 #include "tables/keys/key_columns.h"
 #include "tables/keys/key_entries.h"
+#include "tables/keys/row_guess.h"
 
 namespace flugs::engine {
 
@@ -37,10 +38,12 @@ class KeyIndex final : public KeyColumns {
   }
   KeyEntries& entries() noexcept { return entries_; }
   const KeyEntries& entries() const noexcept { return entries_; }
+  const RowGuess& guess() const noexcept { return guess_; }
 
  private:
   Published<std::string> name_;
   KeyEntries entries_;
+  RowGuess guess_;
 };
 
 }  // namespace flugs::engine

@@ -150,6 +150,11 @@ class RowStore final {
   }
   /// Starts fetching the address that a reader needs first.
   void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
+  /// The same without a transaction. A group may go away meanwhile, so its rows are left out.
+  void prefetch_in_chunk(std::uint32_t row) const noexcept {
+    const RowChunk& chunk = chunk_with(row);
+    if (chunk.group_now() == nullptr) __builtin_prefetch(chunk.address(row));
+  }
   const void* probe_address(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))

@@ -41,6 +41,19 @@ std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head
   return kNoRow;
 }
 
+// The row of a unique key, if the key's guess leads to it. A visible row stays in place, so its key
+// may be read; other rows may even have no place in their group.
+std::uint32_t RowReader::guessed_row(const KeyIndex& key, std::span<const Value> values,
+                                     const mvcc::Visibility& visibility) const noexcept {
+  if (values.size() != 1) return kNoRow;
+  const std::uint32_t row = key.guess().row_of(values.front());
+  if (row == kNoRow || !data_.rows.exists(row) || !visibility.sees(data_.rows.version(row)) ||
+      !key.matches(row, values))
+    return kNoRow;
+  key.guess().learn(values.front(), row);
+  return row;
+}
+
 // Visits visible rows whose key begins with `values`, without the hash index.
 void RowReader::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                               const mvcc::Visibility& visibility,
@@ -104,6 +117,8 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     });
     return found;
   }
+  if (const std::uint32_t row = guessed_row(key, wanted, context.visibility); row != kNoRow)
+    return data_.make_row(row);
   const std::uint64_t hash = key.hash_of(wanted);
   const bool is_whole = key.entries().lookup_outside_runs(hash, context.scratch.candidates);
   const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
@@ -114,8 +129,10 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     return row != kNoRow;
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) ||
-      key.entries().any_in_runs(hash, is_found))
+      key.entries().any_in_runs(hash, is_found)) {
+    if (wanted.size() == 1) key.guess().learn(wanted.front(), row);
     return data_.make_row(row);
+  }
   if (__builtin_expect(is_deferred, 0)) row = find_deferred(context, key, wanted);
   if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
   return is_whole ? Status(StatusCode::kNotFound) : key.entries().damage();
@@ -135,6 +152,10 @@ std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyInd
 void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
+  if (values.size() == 1)
+    if (const std::uint32_t guess = key.guess().row_of(values.front());
+        guess != kNoRow && data_.rows.exists(guess))
+      return data_.rows.prefetch_in_chunk(guess);
   const std::size_t count = key.hashed_columns();
   bool is_own = !key.needs_normalising();
   for (std::size_t i = 0; i < count; ++i)

@@ -82,6 +82,8 @@ class RowReader final {
 
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
                                 const mvcc::Visibility& visibility) const noexcept;
+  std::uint32_t guessed_row(const KeyIndex& key, Values values,
+                            const mvcc::Visibility& visibility) const noexcept;
   std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
                               Values values) const;
   void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
