@@ -43,8 +43,8 @@ std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head
 
 // The row of a unique key, if the key's guess leads to it. A visible row stays in place, so its key
 // may be read; other rows may even have no place in their group.
-std::uint32_t RowReader::guessed_row(const KeyIndex& key, std::span<const Value> values,
-                                     const mvcc::Visibility& visibility) const noexcept {
+inline std::uint32_t RowReader::guessed_row(const KeyIndex& key, std::span<const Value> values,
+                                            const mvcc::Visibility& visibility) const noexcept {
   if (values.size() != 1) return kNoRow;
   const std::uint32_t row = key.guess().row_of(values.front());
   if (row == kNoRow || !data_.rows.exists(row) || !visibility.sees(data_.rows.version(row)) ||
@@ -96,6 +96,25 @@ Status RowReader::fit(TransactionContext& context, const KeyIndex& key,
   return {};
 }
 
+// Sets `row` to the visible row with the key, if the index leads to it. False: the index may lack
+// rows, because of damage.
+inline bool RowReader::find_in_index(TransactionContext& context, const KeyIndex& key,
+                                     std::span<const Value> values, std::uint32_t& row) const {
+  const std::uint64_t hash = key.hash_of(values);
+  const bool is_whole = key.entries().lookup_outside_runs(hash, context.scratch.candidates);
+  const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
+  for (const std::uint32_t head : heads) data_.rows.prefetch(head);
+  const auto is_found = [&](std::uint32_t head) {
+    row = visible_version(key, head, values, context.visibility);
+    return row != kNoRow;
+  };
+  if ((std::any_of(heads.begin(), heads.end(), is_found) ||
+       key.entries().any_in_runs(hash, is_found)) &&
+      values.size() == 1)
+    key.guess().learn(values.front(), row);
+  return is_whole;
+}
+
 Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
                             std::span<const Value> values) const {
   const KeyIndex& key = *data_.keys[key_index];
@@ -117,24 +136,10 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
     });
     return found;
   }
-  if (const std::uint32_t row = guessed_row(key, wanted, context.visibility); row != kNoRow)
-    return data_.make_row(row);
-  const std::uint64_t hash = key.hash_of(wanted);
-  const bool is_whole = key.entries().lookup_outside_runs(hash, context.scratch.candidates);
-  const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
-  for (const std::uint32_t head : heads) data_.rows.prefetch(head);
-  std::uint32_t row = kNoRow;
-  const auto is_found = [&](std::uint32_t head) {
-    row = visible_version(key, head, wanted, context.visibility);
-    return row != kNoRow;
-  };
-  if (std::any_of(heads.begin(), heads.end(), is_found) ||
-      key.entries().any_in_runs(hash, is_found)) {
-    if (wanted.size() == 1) key.guess().learn(wanted.front(), row);
-    return data_.make_row(row);
-  }
-  if (__builtin_expect(is_deferred, 0)) row = find_deferred(context, key, wanted);
-  if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
+  std::uint32_t row = guessed_row(key, wanted, context.visibility);
+  const bool is_whole = row != kNoRow || find_in_index(context, key, wanted, row);
+  if (__builtin_expect(row == kNoRow && is_deferred, 0)) row = find_deferred(context, key, wanted);
+  if (__builtin_expect(row != kNoRow, 1)) return data_.make_row(row);
   return is_whole ? Status(StatusCode::kNotFound) : key.entries().damage();
 }
 

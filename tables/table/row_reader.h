@@ -84,6 +84,8 @@ class RowReader final {
                                 const mvcc::Visibility& visibility) const noexcept;
   std::uint32_t guessed_row(const KeyIndex& key, Values values,
                             const mvcc::Visibility& visibility) const noexcept;
+  bool find_in_index(TransactionContext& context, const KeyIndex& key, Values values,
+                     std::uint32_t& row) const;
   std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
                               Values values) const;
   void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
