@@ -11,7 +11,6 @@ namespace flugs::bench {
 
 namespace {
 
-constexpr std::size_t kScanColumns = kScanIntegers + 2;
 // Rows handed over in one call: their values stay in the caches.
 constexpr std::uint64_t kScanRowsPerCall = 250;
 

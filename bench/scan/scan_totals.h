@@ -14,16 +14,13 @@ namespace flugs::bench {
 /// it shares nothing with the measured database.
 class ScanTotals {
  public:
-  explicit ScanTotals(const ScanData& data) noexcept : data_(&data) {}
+  explicit ScanTotals(const ScanData& data) : data_(&data), a_((data.distinct() + 63) / 64) {}
 
   void add(const ScanRow& row);
-  /// The d of a row has become greater by so much.
-  void change_sum_of_d(std::int64_t difference) noexcept { sums_[3].sum += difference; }
   /// Adds the totals of other rows of the same data.
   void add(const ScanTotals& other);
 
   /// By the name of each query, its rows: an array of arrays, as tools/duckdb gives them.
-  /// All rows of the data must have been added.
   Json expected() const;
 
  private:
@@ -55,6 +52,7 @@ class ScanTotals {
   static constexpr std::size_t kGreatest = 10;
 
   void add_greatest(std::int32_t value);
+  std::uint64_t distinct_a() const noexcept;
 
   const ScanData* data_;
   std::array<Sum, kScanIntegers> sums_;
@@ -62,6 +60,7 @@ class ScanTotals {
   Sum of_text_;               ///< of b where s is the wanted text
   std::array<Sum, kScanLowDistinct> by_low_;
   std::array<Sum, kScanTexts> by_text_;
+  std::vector<std::uint64_t> a_;  ///< a bit for each value of a: whether a row has it
   Extremes of_a_;
   Extremes of_b_below_;  ///< of b where a is below 10 %
   std::uint64_t in_range_ = 0;

@@ -6,20 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/scan/scan_data.h"
-#include "bench/scan/scan_totals.h"
 #include "flugs/database.h"
 
 namespace flugs::bench {
-
-/// Updates one row in `every`, at least 1: those whose b leaves the greatest remainder, but for the
-/// rows that the point query finds. A row's d becomes distinct() - 1 - d. 1,000 rows in a
-/// transaction. Returns how many it were. Fails as Transaction::scan, update and commit.
-Result<std::uint64_t> update_scan_rows(Database& database, TableId table, const ScanData& data,
-                                       std::uint64_t every, ScanTotals& totals);
-/// The same in SQL, with the parameters of scan_update_parameters.
-const char* scan_update_sql() noexcept;
-Json scan_update_parameters(const ScanData& data, std::uint64_t every);
 
 /// A thread that updates a given number of rows a second, one in each transaction, and leaves all
 /// values as they are. It ends with the object.

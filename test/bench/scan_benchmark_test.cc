@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/scan/scan_changes.h"
 #include "bench/scan/scan_load.h"
 #include "bench/scan/scan_queries.h"
 #include "bench/scan/scan_updates.h"
@@ -91,7 +92,10 @@ TEST_CASE("the scan benchmark's queries find the loaded rows, in main and in the
   }
 }
 
-TEST_CASE("the scan benchmark's queries are right after updates, and during them", "[api]") {
+TEST_CASE("the scan benchmark's queries are right after updates and deletions, and during them",
+          "[api]") {
+  const bool together = GENERATE(false, true);
+  const std::uint32_t columns = GENERATE(0u, 8u, kScanAllColumns);
   const ScanData data(kRows, kDistinct, 4);
   test::TemporaryDatabase temporary;
   Database& database = *temporary;
@@ -101,17 +105,52 @@ TEST_CASE("the scan benchmark's queries are right after updates, and during them
   MergeOptions merge;
   merge.scope = MergeScope::kEverything;
   test::must(database.merge(table, merge));
-  const Json loaded = totals.expected();
-  const std::uint64_t updated = test::must(update_scan_rows(database, table, data, 50, totals));
+  ScanChanges changes(data, {{2, together}, {3, together}, columns});
+  test::must(changes.plan(database, table));
+  CHECK(answers(database, data) == totals.expected());
+
+  const std::uint64_t updated = test::must(changes.update(database, table));
   CHECK(updated > kRows / 60);
   CHECK(updated < kRows / 40);
-  CHECK(totals.expected()["sum4"] != loaded["sum4"]);
-  CHECK(answers(database, data) == totals.expected());
+  const Json after_updates = answers(database, data);
+  CHECK(after_updates == changes.after_updates().expected());
+  CHECK(after_updates["sum4"] != totals.expected()["sum4"]);
+  if (columns != 8) CHECK(after_updates["group_string"] != totals.expected()["group_string"]);
+
+  const std::uint64_t deleted = test::must(changes.remove(database, table));
+  CHECK(deleted > kRows / 40);
+  CHECK(deleted < kRows / 27);
+  const Json expected = changes.after_deletions().expected();
+  CHECK(expected["sum"] != after_updates["sum"]);
+  CHECK(answers(database, data) == expected);
   const auto updater = test::must(ScanUpdater::start(database, table, 20'000));
-  CHECK(answers(database, data) == totals.expected());
+  CHECK(answers(database, data) == expected);
   CHECK(test::must(updater->stop()) > 0);
   test::must(database.merge(table, merge));
-  CHECK(answers(database, data) == totals.expected());
+  CHECK(answers(database, data) == expected);
+}
+
+TEST_CASE("an update of the scan benchmark's rows, done twice, leaves them as they were", "[api]") {
+  const ScanData data(1'000, 300, 5);
+  for (std::uint32_t columns = 1; columns <= kScanAllColumns; ++columns) {
+    ScanRow loaded;
+    data.row(columns, loaded);
+    ScanRow row = loaded;
+    change_scan_row(data, columns, row);
+    CHECK(row != loaded);
+    change_scan_row(data, columns, row);
+    CHECK(row == loaded);
+  }
+}
+
+TEST_CASE("changes of the scan benchmark refuse a table with other rows", "[api]") {
+  const ScanData data(3'000, 300, 6);
+  test::TemporaryDatabase temporary;
+  const TableId table = test::must(create_scan_table(*temporary));
+  ScanTotals totals(data);
+  test::must(load_scan_rows(*temporary, table, data, {0, 2'999, 1, {}}, totals));
+  ScanChanges changes(data, {{1, false}, {1, false}, 0});
+  CHECK(changes.plan(*temporary, table).code() == StatusCode::kCorrupt);
 }
 
 TEST_CASE("the scan benchmark's columns have the requested distinct values", "[api]") {

@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/loads/merge_load.h"
+#include "bench/scan/scan_changes.h"
 #include "bench/scan/scan_load.h"
 #include "bench/scan/scan_queries.h"
 #include "bench/scan/scan_updates.h"
@@ -17,7 +20,7 @@
 #include "flugs/merge.h"
 #include "tools/report/query_report.h"
 #include "tools/report/scan_figures.h"
-#include "tools/report/scan_updates.h"
+#include "tools/report/scan_states.h"
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
@@ -27,6 +30,11 @@
 namespace flugs::tools {
 
 namespace {
+
+// States of the table that DuckDB's has too.
+constexpr const char* kAfterUpdates = "after updates";
+constexpr const char* kAfterDeletions = "after deletions";
+constexpr const char* kMerged = "after a default merge";
 
 Encoding encoding_of(const std::string& name) {
   if (name == "auto") return Encoding::kAuto;
@@ -45,7 +53,12 @@ struct ScanSpace {
     // A row of delta has 64 bytes at most, one of main 20 at most, and chunk by chunk the one takes
     // the place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
     pool = 72 * options.rows + 12 * distinct + 768 * kMegabyte;
-    dram = 24 * distinct + 160 * options.distinct_in_rows() + 256 * kMegabyte;
+    // An updated row is in the delta once more, and its entry in main has 16 bytes.
+    const double changed = options.states.updated + options.states.deleted;
+    const auto rows_changed =
+        static_cast<std::uint64_t>(changed / 100 * static_cast<double>(options.rows));
+    pool += 88 * rows_changed;
+    dram = 24 * distinct + 160 * options.distinct_in_rows() + 64 * rows_changed + 256 * kMegabyte;
     if (options.query.duckdb.empty()) return;
     duckdb_file = 24 * options.rows + 256 * kMegabyte;
     dram += 1024 * kMegabyte;
@@ -106,8 +119,9 @@ class ScanCommand {
     if (status.ok()) status = open(figures);
     if (status.ok()) status = fill(figures);
     if (status.ok()) status = query(figures);
+    if (status.ok() && options_.states.changes_rows()) status = plan_changes(figures);
     if (status.ok() && !options_.query.duckdb.empty()) status = copy_to_duckdb();
-    if (status.ok() && options_.updates.is_asked()) status = update(figures.updates);
+    if (status.ok() && changes_.has_value()) status = change(figures.states);
     if (status.ok()) status = measure(figures);
     // Closes the database: DuckDB must not share memory with a pool that is not read any more.
     database_ = Database();
@@ -176,12 +190,13 @@ class ScanCommand {
   }
 
   Status query(ScanFigures& figures) {
-    return run_all(figures.report.queries, figures.report.differences);
+    return run_all(totals_, figures.report.queries, figures.report.differences);
   }
 
   // Each query's times, and how what it found differs from what it should find.
-  Status run_all(std::vector<bench::QueryFigures>& times, std::vector<std::string>& differences) {
-    const bench::Json expected = totals_.expected();
+  Status run_all(const bench::ScanTotals& totals, std::vector<bench::QueryFigures>& times,
+                 std::vector<std::string>& differences) {
+    const bench::Json expected = totals.expected();
     for (const bench::ScanQuery& query : queries_) {
       bar_.update("queries", times.size(), queries_.size());
       Result<bench::QueryFigures> result =
@@ -189,36 +204,84 @@ class ScanCommand {
       if (!result.ok()) return std::move(result).status();
       times.push_back(std::move(*result));
       differences.push_back(
-          difference(*times.back().result, expected.at(std::string(query.name)), "as loaded"));
+          difference(*times.back().result, expected.at(std::string(query.name)), "as added up"));
     }
     return {};
   }
 
-  // The same after updates, beside more of them, and after a merge.
-  Status update(ScanUpdateFigures& figures) {
-    bar_.update("updating", 0, 0);
-    Result<std::uint64_t> rows =
-        bench::update_scan_rows(database_, table_, data_, options_.updates.every(), totals_);
-    if (!rows.ok()) return std::move(rows).status();
-    figures.rows = *rows;
-    std::vector<std::string>& differences = figures.differences;
-    Status status = run_all(figures.updated, differences);
-    if (status.ok() && options_.updates.updater != 0) status = run_beside_updater(figures);
-    std::optional<MergeReport> merged;
-    if (status.ok()) status = merge(merged);
-    if (status.ok()) status = run_all(figures.merged, differences);
-    if (merged.has_value()) figures.merge_seconds = merged->merge_us * 1e-6;
-    std::erase(differences, std::string());
+  Status plan_changes(ScanFigures& figures) {
+    bar_.update("choosing rows", 0, 0);
+    figures.clean.name = "clean";
+    figures.clean.queries = figures.report.queries;
+    if (Status status = look(figures.clean); !status.ok()) return status;
+    changes_.emplace(data_, options_.states.changes());
+    return changes_->plan(database_, table_);
+  }
+
+  // Where the rows are.
+  Status look(ScanState& state) {
+    const Result<MergeStatus> merges = database_.merge_status(table_);
+    if (!merges.ok()) return merges.status();
+    state.delta_rows = merges->delta_rows;
+    state.main_rows = merges->main_rows;
+    state.merges = merges->merges;
+    return {};
+  }
+
+  // Runs the queries in a new state of the table.
+  Status run_state(ScanState state, const bench::ScanTotals& totals, ScanStateFigures& figures) {
+    std::vector<std::string> differences;
+    Status status = run_all(totals, state.queries, differences);
+    if (status.ok()) status = look(state);
+    for (std::size_t i = 0; i < differences.size(); ++i)
+      if (!differences[i].empty())
+        figures.differences.push_back(
+            fmt::format("{}: {}: {}", state.name, state.queries[i].name, differences[i]));
+    figures.states.push_back(std::move(state));
     return status;
   }
 
-  Status run_beside_updater(ScanUpdateFigures& figures) {
-    auto updater = bench::ScanUpdater::start(database_, table_, options_.updates.updater);
+  Status change(ScanStateFigures& figures) {
+    const bench::ScanTotals* totals = &totals_;
+    const auto run = [&](const char* name, Result<std::uint64_t> rows) {
+      if (!rows.ok()) return std::move(rows).status();
+      return run_state(ScanState(name, *rows), *totals, figures);
+    };
+    Status status;
+    if (options_.states.updated > 0) {
+      totals = &changes_->after_updates();
+      bar_.update("updating", 0, 0);
+      status = run(kAfterUpdates, changes_->update(database_, table_));
+    }
+    if (status.ok() && options_.states.deleted > 0) {
+      totals = &changes_->after_deletions();
+      bar_.update("deleting", 0, 0);
+      status = run(kAfterDeletions, changes_->remove(database_, table_));
+    }
+    if (status.ok() && options_.states.updater != 0) status = run_beside_updater(*totals, figures);
+    if (status.ok() && options_.states.wait_seconds > 0) {
+      bar_.update("waiting for the policy", 0, 0);
+      std::this_thread::sleep_for(std::chrono::duration<double>(options_.states.wait_seconds));
+      status = run("left to the policy", 0);
+    }
+    return status.ok() ? run_merged(*totals, figures) : status;
+  }
+
+  Status run_merged(const bench::ScanTotals& totals, ScanStateFigures& figures) {
+    std::optional<MergeReport> merged;
+    if (Status status = merge(merged); !status.ok()) return status;
+    ScanState state(kMerged);
+    state.merge_seconds = merged->merge_us * 1e-6;
+    return run_state(std::move(state), totals, figures);
+  }
+
+  Status run_beside_updater(const bench::ScanTotals& totals, ScanStateFigures& figures) {
+    auto updater = bench::ScanUpdater::start(database_, table_, options_.states.updater);
     if (!updater.ok()) return std::move(updater).status();
-    Status status = run_all(figures.beside, figures.differences);
+    Status status = run_state(ScanState("beside updater"), totals, figures);
     Result<std::uint64_t> updated = (*updater)->stop();
     if (!updated.ok()) return std::move(updated).status();
-    figures.rows_beside = *updated;
+    figures.states.back().rows = *updated;
     return status;
   }
 
@@ -228,9 +291,13 @@ class ScanCommand {
     job.file_bytes = ScanSpace(options_).duckdb_file;
     job.tables = {{"r", {"a", "b", "c", "d", "lc", "s"}}};
     job.parameters = bench::scan_parameters(data_);
-    if (options_.updates.is_asked()) {
-      job.update = bench::scan_update_sql();
-      job.parameters.update(bench::scan_update_parameters(data_, options_.updates.every()));
+    if (changes_.has_value()) {
+      job.parameters.update(bench::scan_change_parameters(data_));
+      if (options_.states.updated > 0)
+        job.changes.push_back({kAfterUpdates, changes_->update_sql()});
+      if (options_.states.deleted > 0)
+        job.changes.push_back({kAfterDeletions, changes_->delete_sql()});
+      job.changes.push_back({kMerged, "checkpoint"});
     }
     for (const bench::ScanQuery& query : queries_)
       job.queries.push_back({std::string(query.name), std::string(query.sql)});
@@ -256,12 +323,7 @@ class ScanCommand {
     Result<DuckdbAnswer> answer = duckdb_->answer();
     if (!answer.ok()) return std::move(answer).status();
     figures.report.compare(std::move(*answer));
-    const std::vector<DuckdbAnswer::Query>& theirs = figures.report.duckdb.updated;
-    for (std::size_t i = 0; i < std::min(theirs.size(), figures.updates.updated.size()); ++i)
-      if (std::string differs =
-              difference(*figures.updates.updated[i].result, theirs[i].rows, "DuckDB");
-          !differs.empty())
-        figures.updates.differences.push_back(std::move(differs));
+    figures.states.compare(figures.report.duckdb);
     return {};
   }
 
@@ -272,6 +334,7 @@ class ScanCommand {
   std::optional<PoolFile> pool_;
   Database database_;
   TableId table_;
+  std::optional<bench::ScanChanges> changes_;
   std::optional<DuckdbProcess> duckdb_;
   ProgressBar bar_;
 };
@@ -319,7 +382,7 @@ void add_scan(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_scm_options(*command, options->scm);
   command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
-  add_scan_update_options(*command, options->updates);
+  add_scan_state_options(*command, options->states);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

@@ -60,15 +60,17 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   answer.version = json.value("version", "unknown");
   answer.load_seconds = json.value("load_seconds", 0.0);
   answer.file_bytes = json.value("file_bytes", std::uint64_t{0});
-  const auto take = [&](const char* name, std::vector<DuckdbAnswer::Query>& into) {
-    if (!json.contains(name)) return;
-    for (const bench::Json& query : json[name])
+  const auto take = [](const bench::Json& from, std::vector<DuckdbAnswer::Query>& into) {
+    for (const bench::Json& query : from)
       into.push_back({query["first_ms"].get<double>(), query["ms"].get<std::vector<double>>(),
                       query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
   };
-  take("queries", answer.queries);
-  take("updated", answer.updated);
-  take("merged", answer.merged);
+  take(json["queries"], answer.queries);
+  if (!json.contains("states")) return answer;
+  for (const bench::Json& state : json["states"]) {
+    answer.states.push_back({state["name"].get<std::string>(), {}});
+    take(state["queries"], answer.states.back().queries);
+  }
   return answer;
 }
 
@@ -95,10 +97,13 @@ Result<DuckdbProcess> DuckdbProcess::start(const Database& database, const Duckd
     process.files_.emplace_back(prefix + "-" + name);
     return process.files_.back().path();
   };
-  bench::Json json = {
-      {"database", file("database")},   {"threads", job.threads}, {"runs", job.runs},
-      {"parameters", job.parameters},   {"update", job.update},   {"tables", bench::Json::array()},
-      {"queries", bench::Json::array()}};
+  bench::Json json = {{"database", file("database")},
+                      {"threads", job.threads},
+                      {"runs", job.runs},
+                      {"parameters", job.parameters},
+                      {"tables", bench::Json::array()},
+                      {"queries", bench::Json::array()},
+                      {"changes", bench::Json::array()}};
   file("database.wal");
   for (const DuckdbJob::Table& table : job.tables) {
     Result<bench::Json> words = describe_table(database, table);
@@ -107,6 +112,8 @@ Result<DuckdbProcess> DuckdbProcess::start(const Database& database, const Duckd
   }
   for (const DuckdbJob::Query& query : job.queries)
     json["queries"].push_back({{"name", query.name}, {"sql", query.sql}});
+  for (const DuckdbJob::Query& change : job.changes)
+    json["changes"].push_back({{"name", change.name}, {"sql", change.sql}});
   const std::string job_path = file("job.json");
   process.answer_path_ = file("answer.json");
   Status written = bench::write_json(job_path, json);

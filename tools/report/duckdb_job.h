@@ -33,10 +33,10 @@ struct DuckdbJob {
   std::uint64_t file_bytes = std::uint64_t{2} << 30;  ///< what its file should not exceed
   std::vector<Table> tables;
   std::vector<Query> queries;
-  /// Is executed when all queries have been run: they are run once more then, and, after a
-  /// checkpoint, again. Empty: nothing.
-  std::string update;
-  bench::Json parameters;  ///< integers and texts, which the SQL names as $name
+  /// Executed one after the other when all queries have been run; after each of them they are run
+  /// once more.
+  std::vector<Query> changes;
+  bench::Json parameters;  ///< integers, texts and arrays, which the SQL names as $name
 };
 
 struct DuckdbAnswer {
@@ -53,9 +53,12 @@ struct DuckdbAnswer {
     double median_cpu_ms() const { return bench::median(cpu_ms); }
   };
   std::vector<Query> queries;  ///< in the order of the job's
-  /// The same after DuckdbJob::update, and after a checkpoint; empty without an update.
-  std::vector<Query> updated;
-  std::vector<Query> merged;
+  /// The same after each of DuckdbJob::changes, with its name.
+  struct State {
+    std::string name;
+    std::vector<Query> queries;
+  };
+  std::vector<State> states;
 };
 
 /// DuckDB in another process, with a database in a file beside our pools. Decimals, dates and

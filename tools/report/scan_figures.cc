@@ -54,8 +54,14 @@ bench::Json scan_json(const ScanOptions& options, const ScanFigures& figures) {
   json["load_rows_per_s"] = rows / std::max(figures.load_seconds, 1e-9);
   json["load_threads"] = options.load_threads;
   if (figures.merge.has_value()) json["merge"] = merge_json(*figures.merge);
-  if (options.updates.is_asked())
-    json["updates"] = scan_updates_json(options.updates, figures.updates);
+  if (options.states.changes_rows()) {
+    json["changes"] = {{"updated_percent", options.states.updated},
+                       {"deleted_percent", options.states.deleted},
+                       {"together", options.states.together},
+                       {"update_columns", options.states.columns},
+                       {"updater_rows_per_second", options.states.updater}};
+    json["states"] = scan_states_json(figures.clean, figures.states, figures.report.duckdb);
+  }
   if (figures.report.has_duckdb())
     json["duckdb"] = {
         {"version", figures.report.duckdb.version},
@@ -107,13 +113,12 @@ void print_scan(const ScanOptions& options, const ScanFigures& figures) {
       static_cast<double>(figures.statistics.hint_index_bytes) / rows);
   fmt::print("DRAM {} ({} indexes)\n", format_bytes(figures.dram_bytes),
              format_bytes(figures.statistics.dram_index_bytes));
-  if (options.updates.is_asked())
-    print_scan_updates(options.updates, figures.report.queries, figures.updates,
-                       figures.report.duckdb);
+  if (options.states.changes_rows())
+    print_scan_states(figures.clean, figures.states, figures.report.duckdb);
   fmt::print("results: {}\n", figures.have_held() ? "correct" : "WRONG");
   print_query_problems(figures.report);
-  for (const std::string& difference : figures.updates.differences)
-    fmt::print(stderr, "flugs: after updates: {}\n", difference);
+  for (const std::string& difference : figures.states.differences)
+    fmt::print(stderr, "flugs: {}\n", difference);
 }
 
 }  // namespace flugs::tools

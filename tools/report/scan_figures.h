@@ -11,7 +11,7 @@
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "tools/report/query_report.h"
-#include "tools/report/scan_updates.h"
+#include "tools/report/scan_states.h"
 #include "tools/support/tatp_options.h"
 
 namespace flugs::tools {
@@ -19,7 +19,7 @@ namespace flugs::tools {
 /// Options of `flugs bench scan`.
 struct ScanOptions {
   QueryOptions query;
-  ScanUpdateOptions updates;
+  ScanStateOptions states;
   std::uint64_t rows = 10'000'000;
   std::uint64_t distinct = 10'000'000;
   std::string side = "main";
@@ -42,12 +42,13 @@ struct ScanFigures {
   double load_seconds = 0;
   std::optional<MergeReport> merge;
   QueryReport report;
-  ScanUpdateFigures updates;
+  ScanState clean;  ///< its queries are copies of those of `report`
+  ScanStateFigures states;
   Statistics statistics;
   TableStatistics table;
   std::uint64_t dram_bytes = 0;
 
-  bool have_held() const noexcept { return report.all_held() && updates.differences.empty(); }
+  bool have_held() const noexcept { return report.all_held() && states.differences.empty(); }
   std::uint64_t dictionary_bytes() const {
     std::uint64_t bytes = 0;
     for (const ColumnStatistics& column : table.columns) bytes += column.dictionary_bytes;
