@@ -320,7 +320,10 @@ bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask)
   FLUGS_DCHECK(mask != nullptr);
   columns::ExtremePlaces* places = rows_->extreme_places(column);
   if (places == nullptr) return false;
-  if (columns::count_bits(mask, 0, row_count_) < row_count_ - row_count_ / kFewRows) return false;
+  const SeenMask seen = rows_->seen();
+  const std::size_t count =
+      mask == seen.words ? seen.count : columns::count_bits(mask, 0, row_count_);
+  if (count < row_count_ - row_count_ / kFewRows) return false;
   const auto sees = [&](std::atomic<std::uint32_t>& known, const Value& value) {
     if (value.is_null()) return true;
     const std::uint32_t place = known.load(std::memory_order_relaxed);

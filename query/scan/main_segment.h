@@ -24,6 +24,8 @@ class MainSegment : public Segment {
     virtual ~Rows() = default;
     /// As Segment::visible.
     virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
+    /// As Segment::seen.
+    virtual SeenMask seen() noexcept { return {}; }
     /// The rows with the least and the greatest value of a column, kept from query to query; null:
     /// not kept.
     virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
@@ -54,6 +56,7 @@ class MainSegment : public Segment {
     return rows_->visible(first, count, mask);
   }
   bool answers_whole() const noexcept override { return true; }
+  SeenMask seen() const noexcept override { return rows_->seen(); }
   bool sees_all() const noexcept override { return rows_->are_all_visible(); }
   std::uint64_t entries_read() const noexcept override { return rows_->entries_read(); }
   bool may_be_null(std::uint32_t column) const noexcept override {

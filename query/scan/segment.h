@@ -37,6 +37,12 @@ struct RowSelection {
   }
 };
 
+/// A mask of all rows of a segment that the transaction sees, which stays as long as the segment.
+struct SeenMask {
+  const std::uint64_t* words = nullptr;  ///< null: there is none
+  std::size_t count = 0;                 ///< of its bits
+};
+
 using columns::Int128;
 
 /// Sums over the values of some rows; NULLs do not count.
@@ -66,6 +72,8 @@ class Segment {
   virtual bool answers_whole() const noexcept { return false; }
   /// Whether the transaction is known to see every row, without looking at them.
   virtual bool sees_all() const noexcept { return false; }
+  /// The rows that the transaction sees, if that is known for all of them together.
+  virtual SeenMask seen() const noexcept { return {}; }
   /// Sets bit i of `mask` if the transaction sees row `first + i`, and clears it if not; returns
   /// the number of visible rows. Words are written whole.
   virtual std::size_t visible(std::uint32_t first, std::size_t count,

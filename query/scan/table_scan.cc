@@ -226,20 +226,23 @@ std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
 // Offers all visible rows of a segment at once.
 bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
   const std::uint32_t rows = segment.row_count();
-  std::size_t seen = rows;
-  const std::uint64_t* mask = nullptr;
+  SeenMask seen{nullptr, rows};
   if (!segment.sees_all()) {
-    std::vector<std::uint64_t>& words = local_of(worker).mask;
-    words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
-    seen = segment.visible(0, rows, words.data());
-    FLUGS_DCHECK(seen <= rows);
-    if (seen != rows) mask = words.data();
+    seen = segment.seen();
+    if (seen.words == nullptr) {
+      std::vector<std::uint64_t>& words = local_of(worker).mask;
+      words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
+      seen = {words.data(), segment.visible(0, rows, words.data())};
+    }
+    FLUGS_DCHECK(seen.count <= rows);
+    if (seen.count == rows) seen.words = nullptr;
   }
-  if (seen != 0 && !sink.push_masked(segment, output_columns_, 0, rows, mask, seen, worker))
+  if (seen.count != 0 &&
+      !sink.push_masked(segment, output_columns_, 0, rows, seen.words, seen.count, worker))
     return false;
   scanned_.fetch_add(rows, std::memory_order_relaxed);
-  visible_.fetch_add(seen, std::memory_order_relaxed);
-  selected_.fetch_add(seen, std::memory_order_relaxed);
+  visible_.fetch_add(seen.count, std::memory_order_relaxed);
+  selected_.fetch_add(seen.count, std::memory_order_relaxed);
   whole_.fetch_add(1, std::memory_order_relaxed);
   context_.batches.fetch_add(1, std::memory_order_relaxed);
   return true;

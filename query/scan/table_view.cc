@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
@@ -19,7 +20,23 @@ class GroupRows : public MainSegment::Rows {
             const mvcc::Visibility& visibility) noexcept
       : group_(group), first_row_(first_row), visibility_(visibility) {}
 
+  SeenMask seen() noexcept override {
+    std::call_once(once_, [this] {
+      if (!group_.has_deletions()) return;
+      std::uint64_t read = 0;
+      seen_ = group_.seen_rows(visibility_, read);
+      if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
+    });
+    if (seen_ == nullptr) return {};
+    return {seen_->words.data(), seen_->count};
+  }
   std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) override {
+    FLUGS_DCHECK(first % 64 == 0);
+    if (const SeenMask known = seen(); known.words != nullptr) {
+      std::copy_n(known.words + first / 64, (count + 63) / 64, mask);
+      if (count % 64 != 0) mask[count / 64] &= columns::low_bits(static_cast<unsigned>(count % 64));
+      return columns::count_bits(mask, 0, count);
+    }
     const std::uint64_t read = group_.visible(first, count, visibility_, mask);
     if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
     return columns::count_bits(mask, 0, count);
@@ -43,6 +60,8 @@ class GroupRows : public MainSegment::Rows {
   const std::uint32_t first_row_;
   const mvcc::Visibility& visibility_;
   std::atomic<std::uint64_t> entries_read_{0};
+  std::once_flag once_;
+  std::shared_ptr<const engine::SeenRows> seen_;
 };
 
 }  // namespace

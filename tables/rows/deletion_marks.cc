@@ -1,7 +1,9 @@
 #include "tables/rows/deletion_marks.h"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
+#include <utility>
 
 #include "base/check.h"
 #include "base/shared_words.h"
@@ -35,13 +37,17 @@ void DeletionMarks::set_doubt(std::uint32_t place, bool is_doubtful) noexcept {
 
 void DeletionMarks::mark(std::uint32_t place) noexcept {
   note_write(SharedWord::kRowStamps, &lock_);
+  std::shared_ptr<const SeenRows> former;  // freed without the lock
   const std::lock_guard guard(lock_);
+  former.swap(seen_);
   set_doubt(place, true);
 }
 
 void DeletionMarks::take_back(std::uint32_t place) noexcept {
   note_write(SharedWord::kRowStamps, &lock_);
+  std::shared_ptr<const SeenRows> former;  // freed without the lock
   const std::lock_guard guard(lock_);
+  former.swap(seen_);
   set_doubt(place, false);
 }
 
@@ -50,7 +56,9 @@ void DeletionMarks::take_back(std::uint32_t place) noexcept {
 void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept {
   if (place / 64 >= word_count_) return;
   note_write(SharedWord::kRowStamps, &lock_);
+  std::shared_ptr<const SeenRows> former;
   const std::lock_guard guard(lock_);
+  former.swap(seen_);
   if (load(recent_count_) == kRecentMax) settle_older_half();
   const std::uint32_t last = load(recent_count_);
   FLUGS_DCHECK(last < kRecentMax);
@@ -82,6 +90,39 @@ void DeletionMarks::settle_older_half() noexcept {
   }
   store(recent_count_, static_cast<std::uint32_t>(kHalf));
   store(settlings_, load(settlings_) + 1);
+}
+
+// With the lock.
+void DeletionMarks::fill(SeenRows& seen) const noexcept {
+  FLUGS_DCHECK(load(doubtful_) == 0 && seen.words.size() == word_count_);
+  set_bits(seen.words.data(), places_);
+  seen.since = load(settled_at_);
+  for (std::size_t w = 0; w < word_count_; ++w) seen.words[w] &= ~load(settled_words()[w]);
+  for (std::size_t i = 0; i < load(recent_count_); ++i) {
+    const std::uint32_t place = load(recent_[i].place);
+    seen.words[place / 64] &= ~bit_of(place);
+    seen.since = std::max(seen.since, load(recent_[i].timestamp));
+  }
+  for (const std::uint64_t word : seen.words)
+    seen.count += static_cast<std::uint32_t>(std::popcount(word));
+}
+
+// A deletion that the snapshot may see was marked, with the lock, before its commit began. So what
+// was made since the last change has it.
+std::shared_ptr<const SeenRows> DeletionMarks::seen_from(std::uint64_t snapshot) {
+  for (std::shared_ptr<SeenRows> made;;) {
+    {
+      const std::lock_guard guard(lock_);
+      if (load(doubtful_) != 0) return nullptr;
+      if (seen_ == nullptr && made != nullptr) {
+        fill(*made);
+        seen_ = std::move(made);
+      }
+      if (seen_ != nullptr) return seen_->since <= snapshot ? seen_ : nullptr;
+    }
+    made = std::make_shared<SeenRows>();
+    made->words.resize(word_count_);
+  }
 }
 
 void DeletionMarks::set_bits(std::uint64_t* mask, std::size_t count) noexcept {

@@ -6,11 +6,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/check.h"
 #include "base/spin_lock.h"
 
 namespace flugs::engine {
+
+/// The rows of a group that every snapshot from `since` on sees, until a row is marked.
+struct SeenRows {
+  std::uint64_t since = 0;
+  std::uint32_t count = 0;
+  std::vector<std::uint64_t> words;  ///< a bit per place; 0 behind the last one
+};
 
 /// Marks in DRAM: which rows of a row group were deleted or are being deleted, by the row's place.
 /// With them a scan need not read the MVCC entries in the pool. A row goes through three states:
@@ -19,12 +27,14 @@ namespace flugs::engine {
 ///   settled    a bit; every snapshot from `settled_at_` on is without the row
 /// `docs/concurrency.md` has the orders.
 ///
-/// Thread-safety: any thread. Writers take the lock, readers take none. The writer whose tag is in
-/// a row's deleted word is the only one that changes the row's state.
+/// Thread-safety: any thread. Writers take the lock, readers take none but in seen_from. The writer
+/// whose tag is in a row's deleted word is the only one that changes the row's state.
 class DeletionMarks {
  public:
   explicit DeletionMarks(std::uint32_t places)
-      : word_count_((places + 63) / 64), words_(std::make_unique<Word[]>(2 * word_count_)) {}
+      : places_(places),
+        word_count_((places + 63) / 64),
+        words_(std::make_unique<Word[]>(2 * word_count_)) {}
 
   /// Puts the row in doubt. Call it before the deletion's commit begins.
   void mark(std::uint32_t place) noexcept;
@@ -32,6 +42,11 @@ class DeletionMarks {
   void take_back(std::uint32_t place) noexcept;
   /// Marks the row as deleted in every snapshot from `timestamp` on. Call it after the commit.
   void note(std::uint32_t place, std::uint64_t timestamp) noexcept;
+
+  /// The rows that the snapshot sees, if all new snapshots see the same: made once after a change,
+  /// and shared. Null: a row is in doubt, or the snapshot is older than a deletion; then ask
+  /// clear_unseen. Fails with std::bad_alloc.
+  std::shared_ptr<const SeenRows> seen_from(std::uint64_t snapshot);
 
   /// Sets the bits of `count` places from `first` on, a multiple of 64, and clears those of rows
   /// that were deleted in the snapshot. Calls `ask(place)`, perhaps more than once, for rows whose
@@ -111,7 +126,9 @@ class DeletionMarks {
   Word* settled_words() const noexcept { return words_.get() + word_count_; }
   void set_doubt(std::uint32_t place, bool is_doubtful) noexcept;
   void settle_older_half() noexcept;
+  void fill(SeenRows& seen) const noexcept;
 
+  const std::uint32_t places_;
   const std::size_t word_count_;
   const std::unique_ptr<Word[]> words_;  // a bit per place: in doubt; behind them: settled
   SpinLock lock_;                        // protects the members below and the words; a leaf
@@ -122,6 +139,7 @@ class DeletionMarks {
   std::atomic<std::uint64_t> settled_at_{0};  // the latest time-stamp of a settled deletion
   std::atomic<bool> has_found_{false};
   std::array<Recent, kRecentMax> recent_;
+  std::shared_ptr<const SeenRows> seen_;  // null: not made since the last change; for lock holders
 };
 
 }  // namespace flugs::engine

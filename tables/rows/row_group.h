@@ -161,6 +161,11 @@ class RowGroup {
   /// loaded.
   std::uint64_t visible(std::uint32_t first, std::size_t count, const mvcc::Visibility& visibility,
                         std::uint64_t* mask) const noexcept;
+  /// The rows that `visibility` sees, by place, if new snapshots see the same and no row is being
+  /// deleted; else, or without memory, null. Adds to `read` the MVCC entries that it has read, as
+  /// `visible`. Only if has_deletions().
+  std::shared_ptr<const SeenRows> seen_rows(const mvcc::Visibility& visibility,
+                                            std::uint64_t& read) const noexcept;
   /// The places of a column's least and greatest value; null if they are not kept. Only if
   /// has_deletions().
   columns::ExtremePlaces* extreme_places(std::size_t column) const noexcept {

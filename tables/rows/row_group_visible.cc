@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <new>
 
 #include "base/check.h"
 #include "tables/rows/row_group.h"
@@ -130,6 +131,17 @@ std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
                        [&](std::uint32_t place) { entries.add(place); });
   entries.read();
   return found + entries.count_read();
+}
+
+std::shared_ptr<const SeenRows> RowGroup::seen_rows(const mvcc::Visibility& visibility,
+                                                    std::uint64_t& read) const noexcept {
+  FLUGS_DCHECK(has_deletions());
+  if (!marks_->has_found()) read += note_all_found();
+  try {
+    return marks_->seen_from(visibility.snapshot());
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 }  // namespace flugs::engine

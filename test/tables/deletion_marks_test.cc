@@ -4,6 +4,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -40,6 +41,18 @@ Places all_deleted(const DeletionMarks& marks, std::size_t first_word = 0,
   Places places;
   marks.for_deleted(first_word, count, [&](std::uint32_t place) { places.push_back(place); });
   std::sort(places.begin(), places.end());
+  return places;
+}
+
+/// The rows that are missing in what all new snapshots see, if that is known.
+std::optional<Places> unseen(DeletionMarks& marks, std::uint64_t snapshot) {
+  const std::shared_ptr<const SeenRows> seen = marks.seen_from(snapshot);
+  if (seen == nullptr) return std::nullopt;
+  Places places;
+  for (std::uint32_t i = 0; i < seen->words.size() * 64; ++i)
+    if ((seen->words[i / 64] >> (i % 64) & 1) == 0 && i < kPlaces) places.push_back(i);
+  CHECK(seen->count == kPlaces - places.size());
+  CHECK((seen->words.back() >> (kPlaces % 64)) == 0);
   return places;
 }
 
@@ -158,6 +171,37 @@ TEST_CASE("has_found is true after set_found") {
   CHECK_FALSE(marks.has_found());
   marks.set_found();
   CHECK(marks.has_found());
+}
+
+TEST_CASE("what all new snapshots see is made once after each change") {
+  DeletionMarks marks(kPlaces);
+  CHECK(unseen(marks, 0) == Places{});
+  const std::shared_ptr<const SeenRows> first = marks.seen_from(5);
+  CHECK(marks.seen_from(9) == first);
+  marks.mark(3);
+  CHECK(marks.seen_from(9) == nullptr);
+  marks.mark(199);
+  marks.take_back(199);
+  CHECK(marks.seen_from(9) == nullptr);
+  marks.note(3, 10);
+  CHECK(unseen(marks, 10) == Places{3});
+  CHECK(unseen(marks, 9) == std::nullopt);
+  CHECK(first->count == kPlaces);  // as it was
+  const std::shared_ptr<const SeenRows> second = marks.seen_from(12);
+  CHECK(marks.seen_from(11) == second);
+  marks.mark(64);
+  marks.take_back(64);
+  CHECK(unseen(marks, 12) == Places{3});
+
+  // Recent ones become settled ones.
+  Places all = {3};
+  for (std::uint32_t i = 0; i < 2 * kRecentMax; ++i) {
+    marks.note(20 + i, 20 + i);
+    all.push_back(20 + i);
+  }
+  const std::uint64_t latest = 20 + 2 * kRecentMax - 1;
+  CHECK(unseen(marks, latest) == all);
+  CHECK(unseen(marks, latest - 1) == std::nullopt);
 }
 
 }  // namespace flugs::engine
