@@ -18,6 +18,10 @@ std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
                                   std::uint64_t* mask) const noexcept {
   FLUGS_DCHECK(first % 64 == 0);
   FLUGS_DCHECK(count <= chunk_.row_count && first <= chunk_.row_count - count);
+  if (count != 0 && chunk_.is_unused(first, static_cast<std::uint32_t>(count))) {
+    std::fill_n(mask, (count + 63) / 64, 0);
+    return 0;
+  }
   const DeltaKernels& kernels = delta_kernels();
   const std::size_t stride = chunk_.row_bytes;
   const std::byte* row = chunk_.rows + first * stride;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +28,24 @@ struct RowChunk {
   bool moving;                     // atomic
   mutable bool is_header_checked;  // atomic
   std::uint64_t emptied_at;        // atomic
+  /// Atomic: a bit for each of the chunk's parts of kPartRows rows, set before a row in it gets a
+  /// stamp, and for rows from before opening.
+  std::uint64_t used_parts;
+
+  static constexpr std::uint32_t kPartRows = 1024;
+  /// The bits of `count` rows, at least one, from `offset` in the chunk on. Further parts than 64
+  /// share the last bit.
+  static std::uint64_t parts(std::uint32_t offset, std::uint32_t count) noexcept {
+    FLUGS_DCHECK(count != 0);
+    const std::uint32_t first = std::min(offset / kPartRows, 63u);
+    const std::uint32_t last = std::min((offset + count - 1) / kPartRows, 63u);
+    return (~std::uint64_t{0} << first) & (~std::uint64_t{0} >> (63 - last));
+  }
+  void note_used(std::uint32_t row) noexcept {
+    const std::uint64_t part = parts(row - first_row, 1);
+    if (__builtin_expect((__atomic_load_n(&used_parts, __ATOMIC_RELAXED) & part) == 0, 0))
+      __atomic_fetch_or(&used_parts, part, __ATOMIC_RELEASE);
+  }
 
   RowGroup* group_now() const noexcept { return __atomic_load_n(&group, __ATOMIC_ACQUIRE); }
   const columns::RowLayout* layout_now() const noexcept {

@@ -162,6 +162,7 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
     return headers_.corrupt(index, offset, "chunk inside pool, pool bytes", pool_bytes,
                             offset + bytes);
   put_chunk(index, offset, layout);
+  chunks_in_dram_[index].used_parts = ~std::uint64_t{0};
   if (tag == 0) chunks_in_dram_[index].set_checked();
   return bytes;
 }

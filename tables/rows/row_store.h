@@ -175,7 +175,19 @@ class RowStore final {
     std::uint32_t row_bytes = 0;
     std::uint32_t first_row = 0;
     std::uint32_t row_count = 0;
+    const std::uint64_t* used_parts = nullptr;  ///< as RowChunk::used_parts
+
+    /// Whether no transaction has ever written one of these rows, at least one, since the chunk was
+    /// made or emptied. Ask after the snapshot was taken.
+    bool is_unused(std::uint32_t first, std::uint32_t count) const noexcept {
+      const std::uint64_t parts = RowChunk::parts(first, count);
+      return (__atomic_load_n(used_parts, __ATOMIC_ACQUIRE) & parts) == 0;
+    }
   };
+  /// Call it before a row gets the stamp of its creation.
+  void note_used(std::uint32_t row) noexcept {
+    chunks_in_dram_[geometry_.chunk_of(row)].note_used(row);
+  }
   /// `index` must be below chunk_count(). Leaves out rows from `rows_limit` on, an earlier
   /// rows_end().
   ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
@@ -184,8 +196,11 @@ class RowStore final {
     const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
     return {reinterpret_cast<const std::byte*>(chunk.row_zero +
                                                std::size_t{chunk.first_row} * chunk.row_bytes),
-            chunk.layout, chunk.row_bytes, chunk.first_row,
-            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row)};
+            chunk.layout,
+            chunk.row_bytes,
+            chunk.first_row,
+            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row),
+            &chunk.used_parts};
   }
 
   /// The row's previous version in this process's life, kNoRow if none. Set it before an index

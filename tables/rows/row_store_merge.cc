@@ -113,6 +113,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
     chunk.row_zero = headers_.first_row_at(extent.offset, layout->cells().size()) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;
     const std::uint64_t emptied_at = now();
+    __atomic_store_n(&chunk.used_parts, 0, __ATOMIC_RELAXED);  // seen with `emptied_at` or `frozen`
     FLUGS_CHECK(emptied_at > last_emptied_at_.load(std::memory_order_relaxed));
     __atomic_store_n(&chunk.emptied_at, emptied_at, __ATOMIC_RELEASE);
     last_emptied_at_.store(emptied_at, std::memory_order_release);

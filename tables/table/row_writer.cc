@@ -306,6 +306,7 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
                  data_.is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
   }
   mvcc::VersionLayout& version = data_.rows.version(row);
+  data_.rows.note_used(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context_.visibility.own_tag());
   data_.rows.forget_previous(row);
@@ -507,6 +508,7 @@ Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
   for (std::size_t i = 0; i < changes.size(); ++i)
     to.store(target, changes[i].column.value(), context_.scratch.cells[i]);
   mvcc::VersionLayout& version = data_.rows.version(*fresh);
+  data_.rows.note_used(*fresh);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context_.visibility.own_tag());
   return fresh;
