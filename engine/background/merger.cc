@@ -23,6 +23,9 @@ constexpr std::chrono::milliseconds kHelpAgainPause{500};
 constexpr std::chrono::milliseconds kNothingToWatchPause = std::chrono::hours(1);
 constexpr std::chrono::milliseconds kFailurePauseMax = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kStartPauseMin{1000};
+// Queries that read the delta often are a reason to merge so many bytes of quiet chunks: a smaller
+// delta hardly slows them.
+constexpr std::uint64_t kOftenReadBytes = std::uint64_t{8} << 20;
 
 /// A pause that doubles after each failure.
 std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milliseconds interval) {
@@ -251,10 +254,16 @@ bool Merger::has_reason(const Watched& watched, const MergePolicy& policy,
                         const TableMerge& merge) const {
   Table& table = *watched.table;
   if (table.rows().is_delta_full() || table.rows().delta_bytes() >= policy.delta_bytes) return true;
-  if (Clock::now() >= watched.next_search && merge.may_give_back()) return true;
+  if (Clock::now() >= watched.next_search &&
+      (merge.may_give_back() || is_read_often(table, policy, merge)))
+    return true;
   set_small(table.merge_record(), policy,
             fmt::format("the delta has {} bytes", table.rows().delta_bytes()));
   return false;
+}
+
+bool Merger::is_read_often(const Table& table, const MergePolicy& policy, const TableMerge& merge) {
+  return table.rows().delta_bytes() >= kOftenReadBytes && merge.is_read_often(policy.delta_scans);
 }
 
 // Returns whether it has merged.
@@ -267,9 +276,9 @@ bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, Table
   const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
     return is_any_quiet || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
   });
-  if (!is_wanted(table, policy, plan, is_full || pressure != Pressure::kNone) &&
-      !merge.has_wasteful_columns())
-    return false;
+  const bool is_any_enough = is_full || pressure != Pressure::kNone ||
+                             (plan.bytes >= kOftenReadBytes && is_read_often(table, policy, merge));
+  if (!is_wanted(table, policy, plan, is_any_enough) && !merge.has_wasteful_columns()) return false;
   this->merge(watched, policy, merge);
   return true;
 }

@@ -80,6 +80,7 @@ class Merger {
   bool may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
                  std::uint32_t idle_percent, bool is_urgent) const;
   bool has_reason(const Watched& watched, const MergePolicy& policy, const TableMerge& merge) const;
+  static bool is_read_often(const Table& table, const MergePolicy& policy, const TableMerge& merge);
   bool choose_and_merge(Watched& watched, const MergePolicy& policy, TableMerge& merge,
                         std::uint64_t looked_at, Pressure pressure);
   bool is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan,

@@ -111,9 +111,10 @@ struct MergeEstimate {
   std::uint64_t bytes_kept() const noexcept { return held_bytes + replaced_bytes; }
 };
 
-/// When a table is merged without a call. By default a merge must give space back; `delta_bytes`
-/// also merges tables to make scans fast. The policy is in DRAM: set it again after opening. The
-/// reasons for these rules are in docs/decisions/0013 and 0042.
+/// When a table is merged without a call. By default a merge must give space back, or serve queries
+/// that read the delta often; `delta_bytes` also merges tables before that. The policy is in DRAM:
+/// set it again after opening. The reasons for these rules are in docs/decisions/0013, 0042 and
+/// 0055.
 struct MergePolicy {
   /// Whether the database's own thread merges the table. Only the two last options below apply
   /// without it.
@@ -121,6 +122,10 @@ struct MergePolicy {
   /// Merge when the quiet full chunks of the delta have at least this many bytes together: scans
   /// get faster, and reading single rows slower. The greatest number: never for that reason.
   std::uint64_t delta_bytes = ~std::uint64_t{0};
+  /// Merge when queries have read as many rows of the delta as its full chunks have, times this,
+  /// since the table was last merged, and the quiet ones have 8 MiB: reading them in main from then
+  /// on saves what the merge takes. 0: never for that reason.
+  std::uint32_t delta_scans = 200;
   /// Merge when a row group is worth it. As MergeOptions::dead_percent, but by default 25: a merge
   /// that nobody waits for must write little.
   std::uint32_t dead_percent = 25;

@@ -295,6 +295,7 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     if (sink.is_satisfied()) return;
     const std::size_t count = std::min<std::size_t>(block, part.rows - done);
     scanned_.fetch_add(count, std::memory_order_relaxed);
+    if (!segment.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
     run_block(segment, part.first + done, count, local, worker, sink);
   }
 }
@@ -435,6 +436,7 @@ void TableScan::explain_filters() {
 
 void TableScan::finish() {
   FLUGS_CHECK(selected_ <= visible_ && visible_ <= scanned_);
+  table_->note_delta_read(delta_read_);
   context_.rows_scanned += scanned_;
   context_.rows_skipped += skipped_;
   context_.rows_selected += selected_;

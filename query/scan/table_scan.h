@@ -107,6 +107,7 @@ class TableScan : public Source {
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
   std::atomic<std::uint64_t> scanned_{0};
+  std::atomic<std::uint64_t> delta_read_{0};  // of them, in the delta
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint64_t> behind_{0};  // of the skipped: behind the rows that the sink has
   std::atomic<std::uint64_t> whole_{0};   // segments that the sink took as a whole

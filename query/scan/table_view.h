@@ -21,6 +21,10 @@ class TableView {
   const Schema& schema() const noexcept { return schema_; }
   const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
+  /// Tells the table that a query has read so many row positions of its delta.
+  void note_delta_read(std::uint64_t rows) const noexcept {
+    if (rows != 0) table_.delta_rows_read.fetch_add(rows, std::memory_order_relaxed);
+  }
   /// This memory of a segment is about to be read.
   void read_ahead(std::span<const std::byte> memory) const noexcept {
     table_.pool.read_ahead(memory);

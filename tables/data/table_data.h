@@ -102,6 +102,8 @@ struct TableData final {
   IndexRuns runs;
   TableKeys keys;
   RowConstraints constraints;
+  /// Row positions of the delta that queries have read since the table was last merged, about.
+  mutable std::atomic<std::uint64_t> delta_rows_read{0};
   std::atomic<bool> dropped_columns{false};
   std::atomic<bool> dropped{false};
 };

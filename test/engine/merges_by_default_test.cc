@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "flugs/query.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -155,6 +156,42 @@ TEST_CASE("a table without space to give back is left in the delta", "[engine][d
   CHECK(books.status(table).merges == 0);
   CHECK(books.status(table).main_rows == 0);
   CHECK_THAT(books.status(table).reason, Catch::Contains("little space"));
+}
+
+TEST_CASE("a delta that queries read again and again is merged", "[engine][default]") {
+  MergePolicy policy = often();
+  policy.delta_scans = 20;
+  const bool is_asked = GENERATE(true, false);
+  if (!is_asked) policy.delta_scans = 0;
+  Books books(std::uint64_t{256} << 20, policy);
+  const TableId table = books.make("rows", Books::Key::kNone);
+  constexpr std::int64_t kRows = 400'000;
+  REQUIRE(books.insert(table, 0, kRows) == kRows);
+  REQUIRE(books.status(table).delta_bytes > std::uint64_t{9} << 20);
+  const auto query = [&] {
+    return must(query::Query::table("rows")
+                    .group_by({}, {query::count(), query::max("id")})
+                    .run(must(books.database->begin(AccessMode::kReadOnly))));
+  };
+  // Half as often as the policy asks for. One row at a time is no reading of the delta.
+  for (int i = 0; i < 10; ++i) CHECK(query().get_unchecked(0, 0).as_int64() == kRows);
+  for (int i = 0; i < 100; ++i)
+    must(query::Query::table("rows").limit(1).run(
+        must(books.database->begin(AccessMode::kReadOnly))));
+  REQUIRE(books.comes([&] { return books.status(table).state == MergeState::kNothingToMerge; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK(books.status(table).merges == 0);
+
+  for (int i = 0; i < 20; ++i) CHECK(query().get_unchecked(0, 0).as_int64() == kRows);
+  if (!is_asked) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    CHECK(books.status(table).merges == 0);
+    return;
+  }
+  CHECK(books.comes([&] { return books.status(table).merges != 0; }));
+  CHECK(books.status(table).main_rows > std::uint64_t{kRows} / 2);
+  CHECK(query().get_unchecked(0, 1).as_int64() == kRows - 1);
+  must(books.database->check());
 }
 
 TEST_CASE("a full pool makes room by itself", "[engine][default]") {

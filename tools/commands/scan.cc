@@ -142,6 +142,8 @@ class ScanCommand {
     OpenOptions open;
     open.path = pool_->path();
     open.index_place = options_.query.index_place;
+    if (options_.side != "main")
+      open.merge_policy.delta_scans = 0;  // the delta is what is measured
     if (!pool_->existed()) open.max_bytes = std::max(std::uint64_t{64} << 30, 2 * bytes);
     options_.scm.put_into(open);
     Result<Database> database = Database::open(open);
