@@ -115,6 +115,7 @@ Status ScanChanges::plan(Database& database, TableId table) {
   std::unordered_map<std::string_view, std::uint32_t> texts;
   for (std::uint32_t i = 0; i < kScanTexts; ++i) texts[data_.text(i)] = i;
   std::vector<ColumnId> columns;
+  columns.reserve(kScanColumns);
   for (std::uint32_t c = 0; c < kScanColumns; ++c)
     columns.push_back(ColumnId{static_cast<std::uint16_t>(c)});
   const Result<Transaction> reader = database.begin(AccessMode::kReadOnly);
