@@ -47,7 +47,7 @@ Result<std::uint64_t> ScanUpdater::stop() {
   stops_.store(true);
   if (thread_.joinable()) thread_.join();
   if (!failure_.ok()) return failure_;
-  return updated_;
+  return updated();
 }
 
 Status ScanUpdater::update(Row& row) {

@@ -21,6 +21,8 @@ class ScanUpdater {
   ScanUpdater(const ScanUpdater&) = delete;
   ScanUpdater& operator=(const ScanUpdater&) = delete;
 
+  /// Rows that it has updated until now.
+  std::uint64_t updated() const noexcept { return updated_.load(); }
   /// Ends the thread. How many rows it updated, or what an update failed with.
   Result<std::uint64_t> stop();
 
@@ -38,7 +40,7 @@ class ScanUpdater {
   const TableId table_;
   const std::uint32_t rows_per_second_;
   std::vector<Row> rows_;
-  std::uint64_t updated_ = 0;
+  std::atomic<std::uint64_t> updated_{0};
   Status failure_;
   std::atomic<bool> stops_{false};
   std::thread thread_;

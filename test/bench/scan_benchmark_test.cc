@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/scan/scan_changes.h"
@@ -124,6 +125,8 @@ TEST_CASE("the scan benchmark's queries are right after updates and deletions, a
   CHECK(expected["sum"] != after_updates["sum"]);
   CHECK(answers(database, data) == expected);
   const auto updater = test::must(ScanUpdater::start(database, table, 20'000));
+  CHECK(answers(database, data) == expected);
+  while (updater->updated() == 0) std::this_thread::yield();
   CHECK(answers(database, data) == expected);
   CHECK(test::must(updater->stop()) > 0);
   test::must(database.merge(table, merge));

@@ -223,7 +223,8 @@ try:
 except KeyboardInterrupt:
     took = time.monotonic() - begin
     assert len(table) == 100_000
-    print("interrupted", took < 3)
+    # Less than the call takes by itself, also on a machine with much else to do.
+    print("interrupted", took < (4 if what == "wait" else 9))
     sys.stdout.flush()
     os._exit(0)
 """
