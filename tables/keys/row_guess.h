@@ -18,8 +18,10 @@ namespace flugs::engine {
 /// Thread-safety: any thread. Two that learn at once may lose what one has learnt.
 class RowGuess {
  public:
-  /// Rows with ids that are multiples of it are learnt from.
+  /// One in so many rows is learnt from. Their ids follow no pattern: rows may be in the order of
+  /// their keys once in a page and nowhere else.
   static constexpr std::uint32_t kLearnt = 1024;
+  static bool is_learnt(std::uint32_t row) noexcept { return number_of(row) < kNumbers; }
   /// A guess is made after so many more of these rows were at the distance than were not.
   static constexpr std::uint64_t kTrustNeeded = 3;
   static constexpr std::uint64_t kTrustMax = 7;
@@ -35,8 +37,8 @@ class RowGuess {
   }
   /// A look-up has found `row`, by a guess or not.
   void learn(const Value& key, std::uint32_t row) const noexcept {
-    if (__builtin_expect(row % kLearnt == 0, 0) && is_for(key))
-      learn_distance(row - static_cast<std::uint32_t>(key.raw()), row / kLearnt);
+    if (__builtin_expect(is_learnt(row), 0) && is_for(key))
+      learn_distance(row - static_cast<std::uint32_t>(key.raw()), number_of(row));
   }
 
  private:
@@ -44,6 +46,9 @@ class RowGuess {
   // last (28): no row counts twice in sequence, so that one row alone makes no guess.
   static constexpr int kTrustShift = 32;
   static constexpr int kLastShift = 36;
+  static constexpr std::uint32_t kNumbers = 0xFFFFFFFFu / kLearnt + 1;
+  /// A bijection of row ids: a product with an odd number, 2^32 by the golden ratio.
+  static constexpr std::uint32_t number_of(std::uint32_t row) noexcept { return row * 0x9E3779B1u; }
   static std::uint32_t distance_of(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word);
   }
@@ -64,7 +69,7 @@ class RowGuess {
 
   // On a line of its own: what look-ups read beside it never changes.
   alignas(64) mutable std::atomic<std::uint64_t> word_{0};
-  static_assert((0xFFFFFFFFu / kLearnt) + 1 < std::uint64_t{1} << (64 - kLastShift));
+  static_assert(kNumbers < std::uint64_t{1} << (64 - kLastShift));
   static_assert(kTrustMax < 16);
 };
 

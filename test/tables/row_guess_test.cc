@@ -2,11 +2,14 @@
 
 #include "tables/keys/row_guess.h"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
+#include <vector>
 
 #include "flugs/merge.h"
 #include "tables/table/table.h"
@@ -18,22 +21,29 @@ namespace {
 using engine::kNoRow;
 using engine::RowGuess;
 
-constexpr std::uint32_t kEach = RowGuess::kLearnt;
+/// The first rows that are learnt from.
+std::vector<std::uint32_t> learnt_rows(std::size_t count) {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; rows.size() < count; ++row)
+    if (RowGuess::is_learnt(row)) rows.push_back(row);
+  return rows;
+}
 
 TEST_CASE("a row guess is made after several rows at one distance", "[tables]") {
   const RowGuess guess;
+  const std::vector<std::uint32_t> rows = learnt_rows(120);
   const auto learn = [&](std::uint32_t row, std::uint32_t distance) {
     guess.learn(Value::int64(std::int64_t{row} - distance), row);
   };
   const auto guessed = [&](std::int64_t key) { return guess.row_of(Value::int64(key)); };
-  learn(0, 10);
-  learn(kEach, 10);
+  learn(rows[0], 10);
+  learn(rows[1], 10);
   CHECK(guessed(5) == kNoRow);
-  learn(kEach, 10);  // the same row again proves nothing
+  learn(rows[1], 10);  // the same row again proves nothing
   CHECK(guessed(5) == kNoRow);
-  for (std::uint32_t row = kEach + 1; row < 2 * kEach; ++row) learn(row, 10);
+  for (std::uint32_t row = rows[1] + 1; row < rows[2]; ++row) learn(row, 10);
   CHECK(guessed(5) == kNoRow);
-  learn(2 * kEach, 10);
+  learn(rows[2], 10);
   CHECK(guessed(5) == 15);
   CHECK(guessed(-3) == 7);
   CHECK(guess.row_of(Value::int32(5)) == 15);
@@ -41,26 +51,40 @@ TEST_CASE("a row guess is made after several rows at one distance", "[tables]") 
   CHECK(guess.row_of(Value::string("5")) == kNoRow);
 
   SECTION("rows at other distances end it") {
-    learn(3 * kEach, 11);
+    learn(rows[3], 11);
     CHECK(guessed(5) == kNoRow);
-    learn(4 * kEach, 12);
-    learn(5 * kEach, 13);
-    for (const std::uint32_t row : {6u, 7u, 8u}) learn(row * kEach, 20);
+    learn(rows[4], 12);
+    learn(rows[5], 13);
+    for (const std::size_t i : {6u, 7u, 8u}) learn(rows[i], 20);
     CHECK(guessed(5) == 25);
   }
   SECTION("a distance that was right often outlives some other rows") {
-    for (std::uint32_t row = 3; row < 100; ++row) learn(row * kEach, 10);
-    for (std::uint32_t row = 100; row < 104; ++row) learn(row * kEach, row);
+    for (std::size_t i = 3; i < 100; ++i) learn(rows[i], 10);
+    for (std::size_t i = 100; i < 104; ++i) learn(rows[i], std::uint32_t(i));
     CHECK(guessed(5) == 15);
-    learn(200 * kEach, 1);
+    learn(rows[110], 1);
     CHECK(guessed(5) == kNoRow);
   }
 }
 
+TEST_CASE("one row in a thousand teaches a row guess, in any part of a page", "[tables]") {
+  constexpr std::uint32_t kRows = 1u << 22;
+  std::size_t count = 0;
+  std::array<std::size_t, 64> in_page{};
+  for (std::uint32_t row = 0; row < kRows; ++row)
+    if (RowGuess::is_learnt(row)) {
+      ++count;
+      ++in_page[row % 64];
+    }
+  CHECK(count > kRows / RowGuess::kLearnt * 9 / 10);
+  CHECK(count < kRows / RowGuess::kLearnt * 11 / 10);
+  CHECK(*std::max_element(in_page.begin(), in_page.end()) < count / 32);
+}
+
 TEST_CASE("a row guess knows rows before their keys", "[tables]") {
   const RowGuess guess;
-  for (std::uint32_t i = 0; i < 4; ++i)
-    guess.learn(Value::int64(INT64_C(1'000'000'000'000) + i * kEach), i * kEach);
+  for (const std::uint32_t row : learnt_rows(4))
+    guess.learn(Value::int64(INT64_C(1'000'000'000'000) + row), row);
   CHECK(guess.row_of(Value::int64(INT64_C(1'000'000'000'000) + 77)) == 77);
 }
 
@@ -176,6 +200,33 @@ TEST_CASE("rows that took the ids of others are not found by a guess", "[tables]
   replace_all(7'919);
   replace_all(1);
   must(rows.database->verify({}));
+}
+
+// In each page the greatest key comes first: one row in 64 is at the same distance.
+TEST_CASE("no row is guessed where only one in many is in the order of the key", "[tables]") {
+  constexpr std::int64_t kPages = 2'000;
+  MemoryDatabase database(std::size_t{64} << 20, IndexPlace::kPool);
+  TableSchema schema("pages");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  for (std::int64_t page = 0; page < kPages; ++page)
+    for (std::int64_t i = 63; i >= 0; --i) must(t.insert(table, {Value::int64(page * 64 + i)}));
+  must(t.commit());
+  t = must(database->begin(AccessMode::kReadOnly));
+  const engine::Table* const core = database->table(table);
+  std::int64_t guessed = 0;
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < 64 * kPages; ++i) {
+    const std::int64_t id = i * 7'919 % (64 * kPages);
+    const std::uint32_t guess = core->keys()[0]->guess().row_of(Value::int64(id));
+    const Result<Row> row = t.get({table, 0}, {Value::int64(id)});
+    REQUIRE(row.ok());
+    guessed += guess != kNoRow ? 1 : 0;
+    right += guess == row->id().value() ? 1 : 0;
+  }
+  INFO("right " << right);
+  CHECK(guessed < 64 * kPages / 10);
 }
 
 TEST_CASE("a transaction finds its own rows by a guess, and not after its rollback", "[tables]") {
