@@ -202,6 +202,8 @@ void Merger::look(Watched& watched, const MergePolicy& policy, Pressure pressure
   if (!may_merge(watched, policy, looked_at, idle, is_urgent)) return;
   const std::uint64_t used_before = pool_.allocator().space().used_bytes;
   reclaim_dead_rows_();
+  // Of a delta this small no read is a reason to merge, also not later.
+  if (table.rows().delta_bytes() < kOftenReadBytes) merge.forget_reads();
   if (pressure == Pressure::kNone && !has_reason(watched, policy, merge)) return;
   const bool has_merged = choose_and_merge(watched, policy, merge, looked_at, pressure);
   if (pressure != Pressure::kNone) return note_help(watched, used_before);
@@ -276,9 +278,15 @@ bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, Table
   const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
     return is_any_quiet || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
   });
-  const bool is_any_enough = is_full || pressure != Pressure::kNone ||
-                             (plan.bytes >= kOftenReadBytes && is_read_often(table, policy, merge));
-  if (!is_wanted(table, policy, plan, is_any_enough) && !merge.has_wasteful_columns()) return false;
+  const bool is_often = is_read_often(table, policy, merge);
+  const bool is_any_enough =
+      is_full || pressure != Pressure::kNone || (plan.bytes >= kOftenReadBytes && is_often);
+  if (!is_wanted(table, policy, plan, is_any_enough) && !merge.has_wasteful_columns()) {
+    // Too little of what is read is quiet. The search took time that grows with the delta, so the
+    // next one for this reason waits for as many reads again.
+    if (is_often) merge.forget_reads();
+    return false;
+  }
   this->merge(watched, policy, merge);
   return true;
 }

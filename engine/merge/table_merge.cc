@@ -243,7 +243,7 @@ Status TableMerge::run() noexcept {
   if (options_.scope == MergeScope::kEverything) {
     if (merged.ok() && !report_.releases_later) merged = make_room();
   }
-  if (merged.ok()) table_.data().delta_rows_read.store(0, std::memory_order_relaxed);
+  if (merged.ok()) forget_reads();
   report_.merge_us = microseconds_since(start);
   return merged;
 }

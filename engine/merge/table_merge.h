@@ -45,12 +45,16 @@ class TableMerge {
   /// Whether a merge may give space back: whether `choose` may find rows to leave out, or
   /// has_wasteful_columns a column. Looks at counts in DRAM only.
   bool may_give_back() const { return may_leave_out() || may_have_wasteful_columns(); }
-  /// Whether queries have read the full chunks of rows, `scans` times all, since the last merge; 0:
-  /// never.
+  /// Whether queries have read the full chunks of rows, `scans` times all, since the last merge or
+  /// forget_reads; 0: never.
   bool is_read_often(std::uint32_t scans) const noexcept {
     const std::uint64_t rows = full_chunks_of_rows().rows;
     return scans != 0 && rows != 0 &&
            table_.data().delta_rows_read.load(std::memory_order_relaxed) / scans >= rows;
+  }
+  /// Begins to count anew how often queries read.
+  void forget_reads() const noexcept {
+    table_.data().delta_rows_read.store(0, std::memory_order_relaxed);
   }
   /// Sweeps what opening has left of the table: finds dead rows, and checks that all rows are
   /// undamaged. run() does so as well; a caller of `choose` must call it first. Fails with

@@ -23,7 +23,7 @@ struct MergeOptions {
   /// 1 to 100; a group in which all rows can be left out always is. A dead row can be left out once
   /// it has left the key indexes. The merge takes it out of them before it begins, unless a
   /// snapshot still sees it, or the slot of the transaction that deleted it has another one now.
-  /// Scans read dead rows for nothing: with 10 % of them they take at most 1.1 times as long.
+  /// Scans read dead rows for nothing, and test which rows are dead.
   std::uint32_t dead_percent = 10;
   /// Limits from which a column *begins anew*. Its dictionary and long texts take a number of bytes
   /// in the pool. Some of these bytes would be unnecessary if each row of the delta held its value
@@ -123,8 +123,8 @@ struct MergePolicy {
   /// get faster, and reading single rows slower. The greatest number: never for that reason.
   std::uint64_t delta_bytes = ~std::uint64_t{0};
   /// Merge when queries have read as many rows of the delta as its full chunks have, times this,
-  /// since the table was last merged, and the quiet ones have 8 MiB: reading them in main from then
-  /// on saves what the merge takes. 0: never for that reason.
+  /// since the table was last merged, and the quiet ones have 8 MiB. Some hundred queries more save
+  /// what the merge takes. 0: never for that reason.
   std::uint32_t delta_scans = 200;
   /// Merge when a row group is worth it. As MergeOptions::dead_percent, but by default 25: a merge
   /// that nobody waits for must write little.

@@ -295,7 +295,6 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     if (sink.is_satisfied()) return;
     const std::size_t count = std::min<std::size_t>(block, part.rows - done);
     scanned_.fetch_add(count, std::memory_order_relaxed);
-    if (!segment.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
     run_block(segment, part.first + done, count, local, worker, sink);
   }
 }
@@ -361,6 +360,7 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   FLUGS_DCHECK(left == columns::count_bits(mask, 0, count));
   visible_.fetch_add(left, std::memory_order_relaxed);
   if (left == 0) return;
+  if (!segment.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
   if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
       wanted && segment.narrow(*wanted, first, count, mask)) {
     left = columns::count_bits(mask, 0, count);
