@@ -142,8 +142,7 @@ void add_scan_state_options(CLI::App& command, ScanStateOptions& options) {
       .add_option("--wait-for-policy", options.wait_seconds,
                   "Before the merge wait so many seconds for merges by the table's policy, and run "
                   "the queries")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->type_name("N");
+      ->check(CLI::Range(0.0, 3600.0));
 }
 
 void ScanStateFigures::compare(const DuckdbAnswer& answer) {
