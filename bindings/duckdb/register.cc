@@ -55,8 +55,9 @@ Status register_scan(duckdb_v2_extension_handle extension, duckdb_v2_factory_han
   duckdb_v2_function_signature_handle signature = nullptr;
   FLUGS_TRY(ask(duckdb_v2_table_function_get_signature, scan, &signature));
   constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
-      {"pool", "VARCHAR"},      {"table", "VARCHAR"},     {"read_only", "BOOLEAN"},
-      {"reference", "UBIGINT"}, {"statement", "UBIGINT"}, {"rows", "UBIGINT"},
+      {"pool", "VARCHAR"},       {"table", "VARCHAR"},     {"read_only", "BOOLEAN"},
+      {"reference", "UBIGINT"},  {"statement", "UBIGINT"}, {"rows", "UBIGINT"},
+      {"definition", "UBIGINT"},
   };
   for (const auto& [name, type] : kParameters)
     FLUGS_TRY(add_parameter(factory, signature, name, type,

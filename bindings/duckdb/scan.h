@@ -24,6 +24,9 @@ std::vector<ScanColumn> columns_of(const TableSchema& schema);
 /// The name of a column in DuckDB, which takes names that differ in the case of letters for the
 /// same one: the later column gets a number behind its name. `taken` has the names before.
 std::string shown_name(const std::string& name, std::set<std::string>& taken);
+/// A number that tells definitions of tables apart: it has the table, and the names that DuckDB
+/// shows and the types of its columns, in order. Never 0.
+std::uint64_t digest_of(TableId id, const TableSchema& schema);
 /// The type of a column in DuckDB.
 Result<OwnedType> make_type_of(duckdb_v2_factory_handle factory, const ScanColumn& column);
 /// The id of the same type, without width and scale.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -38,6 +39,7 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   FLUGS_ASSIGN(const std::uint64_t reference, number_argument(call, "reference"));
   FLUGS_ASSIGN(const std::uint64_t statement, number_argument(call, "statement"));
   FLUGS_ASSIGN(const std::uint64_t rows, number_argument(call, "rows"));
+  FLUGS_ASSIGN(const std::uint64_t definition, number_argument(call, "definition"));
   if (reference == 0)
     return Status(StatusCode::kInvalidArgument, "call flugs_scan, which gives a reference");
   FLUGS_ASSIGN(const std::shared_ptr<Pool> pool,
@@ -45,6 +47,11 @@ Result<SharedBind> make_bind(duckdb_v2_function_bind_info_handle call) {
   auto bind = std::make_shared<ScanBind>(moment_of(instance->get(), statement, pool), reference);
   FLUGS_TRY(pool->use([&](Database& database) -> Status {
     FLUGS_ASSIGN(const Table table, choose_table(database, path, name));
+    // DuckDB joins the columns of the scan with those of the query beside it by their places.
+    if (definition != 0 && definition != digest_of(table.id(), table.schema()))
+      return {StatusCode::kConflict, "the definition of table " + table.name() +
+                                         " changed while the statement was being planned: run it "
+                                         "again"};
     bind->table = table.name();
     bind->id = table.id();
     bind->columns = columns_of(table.schema());
@@ -69,6 +76,17 @@ std::vector<ScanColumn> columns_of(const TableSchema& schema) {
   for (const ColumnSchema& column : schema.columns)
     if (!column.dropped) columns.push_back({column.name, column.type, column.scale});
   return columns;
+}
+
+std::uint64_t digest_of(TableId id, const TableSchema& schema) {
+  std::string text = std::to_string(id.value());
+  std::set<std::string> taken;
+  for (const ScanColumn& column : columns_of(schema)) {
+    const std::string shown = shown_name(column.name, taken);
+    text += ' ' + std::to_string(static_cast<int>(column.type)) + ' ' +
+            std::to_string(column.scale) + ' ' + std::to_string(shown.size()) + ' ' + shown;
+  }
+  return std::max<std::uint64_t>(std::hash<std::string>()(text), 1);
 }
 
 ScanBind::ScanBind(std::shared_ptr<Moment> of, std::uint64_t reference_of)

@@ -43,8 +43,9 @@ std::string quoted(std::string_view text, char quote) {
 
 // Each call has its own reference, by which copies of the scan are known. All arguments are named:
 // the optimizer takes scans with the same positional arguments for the same scan, whatever filters
-// were pushed into them.
-std::string text_of_call(const ScanCall& call, std::uint64_t rows) {
+// were pushed into them. `definition`: the scan fails if the table has another one when it is
+// bound.
+std::string text_of_call(const ScanCall& call, std::uint64_t rows, std::uint64_t definition = 0) {
   static std::atomic<std::uint64_t> references{0};
   std::string text = "SELECT * FROM flugs_scan_once(reference := " +
                      std::to_string(references.fetch_add(1, std::memory_order_relaxed) + 1) +
@@ -53,6 +54,7 @@ std::string text_of_call(const ScanCall& call, std::uint64_t rows) {
   if (call.pool) text += ", pool := " + quoted(*call.pool, '\'');
   if (call.table) text += ", \"table\" := " + quoted(*call.table, '\'');
   if (call.read_only) text += ", read_only := true";
+  if (definition != 0) text += ", definition := " + std::to_string(definition);
   return text + ")";
 }
 
@@ -78,6 +80,7 @@ struct Columns {
   std::vector<ScanColumn> columns;    ///< with the names that DuckDB shows
   std::vector<std::uint64_t> values;  ///< at least 1
   std::uint64_t rows = 0;
+  std::uint64_t definition = 0;  ///< as digest_of
 };
 
 Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
@@ -96,6 +99,13 @@ Result<Columns> look_at(duckdb_v2_context_handle context, Instance& instance,
     }
     FLUGS_ASSIGN(const Domains domains, pool->domains().of(database, table, pool->stop()));
     columns.rows = domains.rows;
+    // The scan reads the definition again: it must be the same one.
+    FLUGS_ASSIGN(const Table now, choose_table(database, call.pool.value_or(""), call.table));
+    columns.definition = digest_of(now.id(), now.schema());
+    if (columns.definition != digest_of(table.id(), table.schema())) {
+      columns.is_plain = true;
+      return {};
+    }
     columns.columns = columns_of(table.schema());
     std::set<std::string> taken;
     for (ScanColumn& column : columns.columns) column.name = shown_name(column.name, taken);
@@ -139,7 +149,7 @@ std::string text_of_scan(duckdb_v2_context_handle context, Instance& instance,
   const auto is_less = [&](std::uint64_t values) { return values < columns->rows; };
   if (columns->is_plain || std::none_of(columns->values.begin(), columns->values.end(), is_less))
     return text_of_call(call, columns->rows);
-  return text_of_domains(*columns) + text_of_call(call, columns->rows);
+  return text_of_domains(*columns) + text_of_call(call, columns->rows, columns->definition);
 }
 
 // NULL: nothing.

@@ -136,3 +136,52 @@ def test_what_fails_behind_two_scans(con, pool):
     con.execute("SET enable_external_access = false")
     with pytest.raises(duckdb.Error, match="enable_external_access"):
         con.execute(f"SELECT 1 {third(scan, 'n')}")
+
+
+def text_behind_two_scans(con, pool, statement):
+    """The text of a third scan. Plans of two scans of the same statement are kept."""
+    for number in (1, 2):
+        con.execute(f"PREPARE scan{number} AS FROM flugs_scan_once(reference := {10**9 + number}, "
+                    f"statement := {statement}, pool := '{pool}', \"table\" := 't')")
+    (text,), = con.execute(f"SELECT flugs_scan_text('{pool}', 't', false, {statement}::UBIGINT)"
+                           ).fetchall()
+    assert "UNION ALL" in text
+    return text
+
+
+def other_columns(db):
+    db.drop_column("t", "a")
+    db.add_column("t", "c", flugs.int32)
+
+
+def other_names(db):
+    db.rename_column("t", "a", "c")
+    db.rename_column("t", "b", "a")
+    db.rename_column("t", "c", "b")
+
+
+def other_table(db):
+    db.rename_table("t", "old")
+    db.rename_table("u", "t")
+
+
+@pytest.mark.parametrize("change", [other_columns, other_names, other_table])
+def test_a_definition_that_changes_between_text_and_plan(con, pool, change):
+    """The columns of a UNION are joined by their places: they would get each other's values."""
+    columns = {"a": flugs.int32, "b": flugs.int32}
+    rows = [(1, i % 7) for i in range(2000)]
+    make(pool, {"t": columns, "u": columns}, {"t": rows, "u": rows})
+    text = text_behind_two_scans(con, pool, 10**12)
+    con.execute(text)
+    assert in_order(con.fetchall()) == in_order(rows)
+    con.execute("DEALLOCATE scan1")
+    con.execute("DEALLOCATE scan2")
+    con.execute(f"FROM flugs_close('{pool}')")
+    with flugs.open(pool) as db:
+        change(db)
+    with pytest.raises(duckdb.Error, match="definition of table t changed while the statement was "
+                                           "being planned: run it again"):
+        con.execute(text)
+    scan = f"flugs_scan('{pool}', 't')"
+    con.execute(f"SELECT x.* {third(scan, scan)}")
+    assert len(con.fetchall()) == 2000
