@@ -30,7 +30,7 @@ class KnownDomains {
   Result<Domains> of(Database& database, const Table& table, const std::stop_token& stop);
 
  private:
-  std::mutex mutex_;  // protects `known_`; a leaf
+  std::mutex mutex_;  // protects `known_`, and that one thread at a time looks
   std::map<TableId, Domains> known_;
 };
 

@@ -185,3 +185,15 @@ def test_a_definition_that_changes_between_text_and_plan(con, pool, change):
     scan = f"flugs_scan('{pool}', 't')"
     con.execute(f"SELECT x.* {third(scan, scan)}")
     assert len(con.fetchall()) == 2000
+
+
+def test_planning_does_not_read_a_large_delta(con, pool):
+    make(pool, {"t": {"g": flugs.int32}}, {"t": [(i % 10,) for i in range(1001)]})
+    scan = f"flugs_scan('{pool}', 't')"
+    con.execute(f"COPY (SELECT (i % 10)::INT AS g FROM range(300000) n(i)) "
+                f"TO '{pool}/t' (FORMAT flugs)")
+    assert domains(con, third(scan, scan)) == set()
+    con.execute(f"FROM flugs_close('{pool}')")
+    with flugs.open(pool) as db:
+        db.merge("t")
+    assert domains(con, third(scan, scan)) == {10}
