@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -17,7 +16,6 @@ namespace flugs::bench {
 namespace {
 
 constexpr std::size_t kRowsPerWrite = 1000;
-constexpr std::array<std::string_view, kScanColumns> kScanNames = {"a", "b", "c", "d", "lc", "s"};
 constexpr std::uint32_t kScanLow = kScanIntegers;
 constexpr std::uint32_t kScanText = kScanIntegers + 1;
 
@@ -188,17 +186,18 @@ Result<std::uint64_t> ScanChanges::remove(Database& database, TableId table) {
 std::string ScanChanges::update_sql() const {
   const auto changed = [](std::uint32_t c) {
     if (c == kScanText) return std::string("$texts[$text_count + 1 - list_position($texts, s)]");
-    return fmt::format("{} - {}", c == kScanLow ? "$low_greatest" : "$greatest", kScanNames[c]);
+    return fmt::format("{} - {}", c == kScanLow ? "$low_greatest" : "$greatest",
+                       kScanColumnNames[c]);
   };
   std::string sql;
   for (std::uint32_t c = 0; c < kScanColumns; ++c) {
     if (columns_ != 0 && (columns_ >> c & 1) == 0) continue;
     sql += sql.empty() ? "update r set " : ", ";
     sql += columns_ != 0
-               ? fmt::format("{} = {}", kScanNames[c], changed(c))
+               ? fmt::format("{} = {}", kScanColumnNames[c], changed(c))
                : fmt::format(
                      "{0} = case when (((1 + {1} % {2}) >> {3}) & 1) = 1 then {4} else {0} end",
-                     kScanNames[c], hash_sql(kColumnsKey), kScanAllColumns, c, changed(c));
+                     kScanColumnNames[c], hash_sql(kColumnsKey), kScanAllColumns, c, changed(c));
   }
   return sql + " where " + updated_.sql(data_);
 }

@@ -13,6 +13,8 @@ namespace flugs::bench {
 
 inline constexpr std::uint32_t kScanIntegers = 4;                 ///< a, b, c, d
 inline constexpr std::uint32_t kScanColumns = kScanIntegers + 2;  ///< and lc, s
+inline constexpr std::array<std::string_view, kScanColumns> kScanColumnNames = {"a", "b",  "c",
+                                                                                "d", "lc", "s"};
 inline constexpr std::uint32_t kScanLowDistinct = 100;
 inline constexpr std::uint32_t kScanTexts = 1000;
 

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <string_view>
 #include <utility>
 
 #include "tools/support/text_table.h"
@@ -16,10 +14,6 @@ namespace flugs::tools {
 namespace {
 
 using bench::QueryFigures;
-
-// In the order of bits in ScanChangesOptions::columns.
-constexpr std::array<std::string_view, bench::kScanColumns> kColumns = {"a", "b",  "c",
-                                                                        "d", "lc", "s"};
 
 double through(double time, double clean) { return time / std::max(clean, 1e-6); }
 
@@ -109,8 +103,9 @@ void print_state(const ScanState& state, const ScanState& clean,
 
 bench::ScanChangesOptions ScanStateOptions::changes() const {
   bench::ScanChangesOptions changes{{updated, together}, {deleted, together}, 0};
-  for (std::uint32_t c = 0; c < kColumns.size(); ++c)
-    if (std::ranges::find(columns, kColumns[c]) != columns.end()) changes.columns |= 1u << c;
+  for (std::uint32_t c = 0; c < bench::kScanColumns; ++c)
+    if (std::ranges::find(columns, bench::kScanColumnNames[c]) != columns.end())
+      changes.columns |= 1u << c;
   return changes;
 }
 
@@ -131,7 +126,8 @@ void add_scan_state_options(CLI::App& command, ScanStateOptions& options) {
   command
       .add_option("--update-column", options.columns,
                   "Column that updates change, several times: several; without: drawn for each row")
-      ->check(CLI::IsMember({"a", "b", "c", "d", "lc", "s"}))
+      ->check(CLI::IsMember(
+          std::vector<std::string>(bench::kScanColumnNames.begin(), bench::kScanColumnNames.end())))
       ->type_name("NAME");
   command
       .add_option("--updater", options.updater,
@@ -139,9 +135,10 @@ void add_scan_state_options(CLI::App& command, ScanStateOptions& options) {
                   "rows a second")
       ->check(CLI::Range(1u, 1'000'000u));
   command
-      .add_option("--wait-for-policy", options.wait_seconds,
-                  "Before the merge wait so many seconds for merges by the table's policy, and run "
-                  "the queries")
+      .add_option(
+          "--wait-for-policy", options.wait_seconds,
+          "Before the merge wait this many seconds for merges by the table's policy, and run "
+          "the queries")
       ->check(CLI::Range(0.0, 3600.0));
 }
 
