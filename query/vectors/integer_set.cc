@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/check.h"
 #include "base/hash.h"
 
 namespace flugs::query {
@@ -13,8 +12,7 @@ IntegerSet::IntegerSet(std::vector<std::int64_t> values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.empty()) return;
   least_ = values.front();
-  const std::uint64_t last =
-      static_cast<std::uint64_t>(values.back()) - static_cast<std::uint64_t>(least_);
+  const std::uint64_t last = place_of(values.back());
   const std::uint64_t bits_max = std::max(kBitsMin, kBitsPerValue * values.size());
   if (last < bits_max) {
     span_ = last + 1;
@@ -27,7 +25,7 @@ IntegerSet::IntegerSet(std::vector<std::int64_t> values) {
 void IntegerSet::fill_bits(const std::vector<std::int64_t>& values) {
   bits_.resize(span_ / 64 + 1);
   for (const std::int64_t value : values) {
-    const std::uint64_t at = static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(least_);
+    const std::uint64_t at = place_of(value);
     bits_[at / 64] |= std::uint64_t{1} << at % 64;
   }
 }
@@ -46,7 +44,7 @@ std::size_t IntegerSet::slot_of(std::int64_t value) const noexcept {
 }
 
 bool IntegerSet::has_bit(std::int64_t value) const noexcept {
-  const std::uint64_t at = static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(least_);
+  const std::uint64_t at = place_of(value);
   return at < span_ && (bits_[at / 64] >> at % 64 & 1) != 0;
 }
 

@@ -18,11 +18,15 @@ class IntegerSet {
   void find(const std::int64_t* values, std::size_t count, std::int64_t* out) const noexcept;
 
  private:
-  /// From the least value to the greatest, a bit each: at most so many bits for each value, or at
-  /// most so many in all.
+  /// A set has a bit for each number from its least value to its greatest, if these are fewer than
+  /// kBitsPerValue for each value, or fewer than kBitsMin.
   static constexpr std::uint64_t kBitsPerValue = 64;
   static constexpr std::uint64_t kBitsMin = std::uint64_t{1} << 16;
 
+  /// From the least value on. A smaller value is far behind the greatest one.
+  std::uint64_t place_of(std::int64_t value) const noexcept {
+    return static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(least_);
+  }
   bool has_bit(std::int64_t value) const noexcept;
   bool has_slot(std::int64_t value) const noexcept;
   std::size_t slot_of(std::int64_t value) const noexcept;
