@@ -14,8 +14,8 @@ namespace {
 // A table of fewer positions is counted, which takes some microseconds.
 constexpr std::uint64_t kCountedMax = 16384;
 
-// Of a number or a date the least and the greatest value say how many values there can be. A text
-// or an amount is not read.
+// The least and the greatest value of a column of whole numbers or dates say how many values it can
+// have. Other columns are not read.
 bool is_counted(const ColumnSchema& column) noexcept {
   return !column.dropped &&
          (column.type == Type::kInt32 || column.type == Type::kInt64 || column.type == Type::kDate);

@@ -23,8 +23,8 @@ constexpr std::chrono::milliseconds kHelpAgainPause{500};
 constexpr std::chrono::milliseconds kNothingToWatchPause = std::chrono::hours(1);
 constexpr std::chrono::milliseconds kFailurePauseMax = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kStartPauseMin{1000};
-// Queries that read the delta often are a reason to merge so many bytes of quiet chunks: a smaller
-// delta hardly slows them.
+// Bytes of quiet chunks that are merged because queries read the delta often. A smaller delta
+// hardly slows queries.
 constexpr std::uint64_t kOftenReadBytes = std::uint64_t{8} << 20;
 
 /// A pause that doubles after each failure.
@@ -202,7 +202,7 @@ void Merger::look(Watched& watched, const MergePolicy& policy, Pressure pressure
   if (!may_merge(watched, policy, looked_at, idle, is_urgent)) return;
   const std::uint64_t used_before = pool_.allocator().space().used_bytes;
   reclaim_dead_rows_();
-  // Of a delta this small no read is a reason to merge, also not later.
+  // Reads of a delta this small are no reason to merge, also not later.
   if (table.rows().delta_bytes() < kOftenReadBytes) merge.forget_reads();
   if (pressure == Pressure::kNone && !has_reason(watched, policy, merge)) return;
   const bool has_merged = choose_and_merge(watched, policy, merge, looked_at, pressure);

@@ -21,7 +21,7 @@ class TableView {
   const Schema& schema() const noexcept { return schema_; }
   const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
-  /// Tells the table that a query has read so many row positions of its delta.
+  /// Adds row positions of the delta, which a query has read, to the count of the table.
   void note_delta_read(std::uint64_t rows) const noexcept {
     if (rows != 0) table_.delta_rows_read.fetch_add(rows, std::memory_order_relaxed);
   }

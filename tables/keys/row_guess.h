@@ -18,11 +18,11 @@ namespace flugs::engine {
 /// Thread-safety: any thread. Two that learn at once may lose what one has learnt.
 class RowGuess {
  public:
-  /// One in so many rows is learnt from. Their ids follow no pattern: rows may be in the order of
-  /// their keys once in a page and nowhere else.
+  /// One row in kLearnt teaches the distance. The ids of these rows follow no pattern, because a
+  /// table may have one row in each page at the distance and no other.
   static constexpr std::uint32_t kLearnt = 1024;
   static bool is_learnt(std::uint32_t row) noexcept { return number_of(row) < kNumbers; }
-  /// A guess is made after so many more of these rows were at the distance than were not.
+  /// Before a guess is made, these rows at the distance must outnumber the others by kTrustNeeded.
   static constexpr std::uint64_t kTrustNeeded = 3;
   static constexpr std::uint64_t kTrustMax = 7;
 
