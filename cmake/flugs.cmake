@@ -44,9 +44,10 @@ function(flugs_settings target)
       list(APPEND flags -fno-sanitize=null,alignment,object-size,vptr)
     endif()
   elseif(FLUGS_SANITIZE STREQUAL "thread")
-    # GCC warns that it does not model std::atomic_thread_fence; the fences we have order stores to
-    # the medium, not memory accesses between threads.
-    list(APPEND flags -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    # Neither compiler models std::atomic_thread_fence, and GCC warns of it; the fences we have order
+    # stores to the medium, not memory accesses between threads. GCC defines __SANITIZE_THREAD__.
+    list(APPEND flags -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>
+                      $<$<CXX_COMPILER_ID:Clang>:-D__SANITIZE_THREAD__=1>)
   else()
     return()
   endif()
