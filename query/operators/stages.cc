@@ -31,6 +31,7 @@ ProjectStage::ProjectStage(RunContext& context, const Schema& input,
     : input_(input), binder_(context.texts, input_) {
   for (const Item& item : outputs) {
     outputs_.push_back(binder_.bind(item.expr(), true));
+    are_columns_ = are_columns_ && outputs_.back()->op == Op::kColumn;
     output_.push_back(
         {output_name(item.expr()), outputs_.back()->type, outputs_.back()->result_domain});
   }
@@ -41,6 +42,16 @@ std::optional<std::uint32_t> ProjectStage::input_column(std::uint32_t output) co
   FLUGS_CHECK(output < outputs_.size());
   if (outputs_[output]->op != Op::kColumn) return std::nullopt;
   return outputs_[output]->column;
+}
+
+bool ProjectStage::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                               std::size_t selected, std::uint32_t worker) {
+  if (!are_columns_) return false;
+  std::vector<std::uint32_t> outputs;
+  outputs.reserve(outputs_.size());
+  for (const BoundPtr& output : outputs_) outputs.push_back(columns[output->column]);
+  return next().push_masked(segment, outputs, first, count, mask, selected, worker);
 }
 
 void ProjectStage::push(const Batch& batch, std::uint32_t worker) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,6 +49,11 @@ class Sink {
   /// Whether the header of a segment has all that the sink wants, if all rows of the segment are
   /// wanted.
   virtual bool takes_headers() const noexcept { return false; }
+  /// Row positions that a worker should take at a time, if that is fewer than the source would
+  /// take. A multiple of kBatchRows.
+  virtual std::uint32_t morsel_rows_max() const noexcept {
+    return std::numeric_limits<std::uint32_t>::max();
+  }
   virtual std::optional<FirstRows> first_rows() const { return std::nullopt; }
   /// nullopt as long as every row is wanted. Any worker.
   virtual std::optional<LastWanted> last_wanted() const noexcept { return std::nullopt; }

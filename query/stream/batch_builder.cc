@@ -78,6 +78,43 @@ std::size_t BatchBuilder::append(const Batch& from, std::size_t first) {
   return count;
 }
 
+std::size_t BatchBuilder::append_packed(const std::vector<const columns::MainColumn*>& from,
+                                        std::uint32_t first, std::size_t count) {
+  FLUGS_DCHECK(count != 0 && from.size() == columns_.size());
+  count = std::min(count, kRowsMax - rows_);
+  make_room(count);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    FLUGS_DCHECK(columns_[c].form == Form::kReal ||
+                 (columns_[c].form == Form::kInt && columns_[c].ints == IntForm::kInt64));
+    BatchValues& to = building_[c].column;
+    auto* const values = static_cast<std::int64_t*>(to.values.reserve(0));
+    from[c]->integers(first, static_cast<std::uint32_t>(count), values + rows_, nullptr);
+    append_nulls(to, *from[c], first, count);
+  }
+  rows_ += count;
+  charge_.set(memory());
+  return count;
+}
+
+void BatchBuilder::append_nulls(BatchValues& to, const columns::MainColumn& from,
+                                std::uint32_t first, std::size_t count) {
+  if (!from.has_nulls()) return append_nulls(to, ColumnView(), count);
+  std::uint8_t* const nulls = to.values.nulls(capacity_);
+  auto* const values = static_cast<std::int64_t*>(to.values.reserve(0));
+  if (!std::exchange(to.has_nulls, true)) std::memset(nulls, 0, rows_);
+  std::uint64_t bits[kBatchRows / 64];
+  for (std::size_t done = 0; done < count; done += kBatchRows) {
+    const std::size_t part = std::min(kBatchRows, count - done);
+    from.null_bits(first + static_cast<std::uint32_t>(done), static_cast<std::uint32_t>(part),
+                   bits);
+    for (std::size_t i = 0; i < part; ++i) {
+      const std::size_t row = rows_ + done + i;
+      nulls[row] = (bits[i / 64] >> (i % 64)) & 1;
+      values[row] = nulls[row] != 0 ? 0 : values[row];
+    }
+  }
+}
+
 std::size_t BatchBuilder::append_values(std::size_t column, const ColumnView& from,
                                         std::size_t count) {
   const StreamColumn& of = columns_[column];

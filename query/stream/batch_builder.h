@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "columns/main/main_column.h"
 #include "query/stream/batch_data.h"
 #include "query/stream/code_map.h"
 #include "query/stream/domain_texts.h"
@@ -32,6 +33,10 @@ class BatchBuilder {
   /// Takes rows of `from`, from `first` on; returns how many. They are fewer than there are when
   /// the batch is full. An empty builder takes at least one. Fails with kOutOfMemory.
   std::size_t append(const Batch& from, std::size_t first);
+  /// The same of `count` rows of packed columns of numbers, from `first` on: one for each column.
+  /// An empty builder takes at least one. Fails with kOutOfMemory.
+  std::size_t append_packed(const std::vector<const columns::MainColumn*>& from,
+                            std::uint32_t first, std::size_t count);
   /// The rows taken so far, and begins anew. There must be some.
   ReadyBatch take();
   /// From now on no batch gives room back that it does not need, for a user who soon gives the
@@ -55,6 +60,8 @@ class BatchBuilder {
   std::size_t append_codes(Building& to, DomainTexts& texts, const ColumnView& from,
                            std::size_t count);
   void append_nulls(BatchValues& to, const ColumnView& from, std::size_t count);
+  void append_nulls(BatchValues& to, const columns::MainColumn& from, std::uint32_t first,
+                    std::size_t count);
   void close(Building& building, const StreamColumn& of);
   std::uint64_t memory() const noexcept;
 

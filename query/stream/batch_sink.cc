@@ -7,6 +7,19 @@
 
 namespace flugs::query {
 
+namespace {
+
+// With keep_apart: batches of some columns stay in the second-level cache until their user has read
+// them, and the next ones have the same memory.
+constexpr std::uint32_t kApartRows = 4 * kBatchRows;
+
+bool is_number(const BoundExpr& expr) noexcept {
+  return expr.op == Op::kColumn && expr.domain == nullptr &&
+         (expr.form == Form::kInt || expr.form == Form::kReal);
+}
+
+}  // namespace
+
 BatchSink::BatchSink(RunContext& context, const Schema& schema,
                      const std::vector<std::string>& names)
     : context_(context), binder_(context.texts, schema), locals_(context.threads) {
@@ -19,6 +32,7 @@ BatchSink::BatchSink(RunContext& context, const Schema& schema,
     if (expr->form == Form::kCode)
       column.texts = std::make_shared<DomainTexts>(expr->result_domain);
     result.push_back({name, expr->type.type, expr->type.scale});
+    are_numbers_ = are_numbers_ && is_number(*expr);
     columns_.push_back(std::move(column));
     exprs_.push_back(std::move(expr));
   }
@@ -28,8 +42,12 @@ BatchSink::BatchSink(RunContext& context, const Schema& schema,
 BatchSink::Local& BatchSink::local_of(std::uint32_t worker) {
   FLUGS_CHECK(worker < locals_.size());
   if (!locals_[worker])
-    locals_[worker] = std::make_unique<Local>(Local{
-        Evaluator(binder_.slot_count()), BatchBuilder(context_, columns_, result_schema_), {}, {}});
+    locals_[worker] =
+        std::make_unique<Local>(Local{Evaluator(binder_.slot_count()),
+                                      BatchBuilder(context_, columns_, result_schema_),
+                                      {},
+                                      {},
+                                      {}});
   if (is_apart_) locals_[worker]->builder.keep_room();
   return *locals_[worker];
 }
@@ -65,6 +83,29 @@ void BatchSink::push(const Batch& batch, std::uint32_t worker) {
     else
       add_ready(local.builder.take());
   }
+}
+
+std::uint32_t BatchSink::morsel_rows_max() const noexcept {
+  return is_apart_ ? kApartRows : Sink::morsel_rows_max();
+}
+
+// Numbers of packed columns are unpacked where they stay, if all rows are wanted.
+bool BatchSink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                            std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                            std::size_t /*selected*/, std::uint32_t worker) {
+  if (!is_apart_ || !are_numbers_ || mask != nullptr) return false;
+  Local& local = local_of(worker);
+  local.packed.clear();
+  for (const BoundPtr& expr : exprs_) {
+    local.packed.push_back(segment.packed(columns[expr->column]));
+    if (local.packed.back() == nullptr) return false;
+  }
+  for (std::size_t done = 0; done < count;) {
+    done += local.builder.append_packed(local.packed, first + static_cast<std::uint32_t>(done),
+                                        count - done);
+    if (local.builder.rows() == StreamBatch::kRowsMax) local.ready.push_back(local.builder.take());
+  }
+  return true;
 }
 
 std::size_t BatchSink::own_rows(std::uint32_t worker) const noexcept {

@@ -41,6 +41,10 @@ class BatchSink : public Sink {
   void give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch);
 
   void push(const Batch& batch, std::uint32_t worker) override;
+  bool push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                   std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                   std::size_t selected, std::uint32_t worker) override;
+  std::uint32_t morsel_rows_max() const noexcept override;
   /// Batches that are ready, and the bytes that they take.
   std::size_t ready_count() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
   std::uint64_t ready_bytes() const noexcept {
@@ -58,6 +62,7 @@ class BatchSink : public Sink {
     Evaluator evaluator;
     BatchBuilder builder;
     Batch batch;
+    std::vector<const columns::MainColumn*> packed;
     std::deque<ReadyBatch> ready;  // with keep_apart
   };
 
@@ -71,7 +76,8 @@ class BatchSink : public Sink {
   std::shared_ptr<const std::vector<ResultColumn>> result_schema_;
   std::vector<std::unique_ptr<Local>> locals_;  // one per worker
   bool is_apart_ = false;
-  std::mutex mutex_;  // protects ready_; a leaf
+  bool are_numbers_ = true;  // all columns are numbers as the source has them
+  std::mutex mutex_;         // protects ready_; a leaf
   std::deque<ReadyBatch> ready_;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::uint64_t> ready_bytes_{0};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <latch>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -168,6 +169,88 @@ TEST_CASE("shared streams of a transaction are pulled at the same time, and see 
     CHECK(of_second.rows == rows - 30'000);
   }
   stop = true;
+}
+
+namespace {
+
+// A row of `numbers`, by its id: a column for each way in which main keeps numbers.
+std::vector<Value> numbers_of(std::int64_t id) {
+  const bool is_null = id % 7 == 3;
+  return {Value::int64(id),
+          Value::int32(static_cast<std::int32_t>(id * 7919 % 1000) - 500),
+          is_null ? Value::null() : Value::int64(id * 7919 % 100'003),
+          id % 5 == 1 ? Value::null() : Value::real(static_cast<double>(id) / 16 - 300),
+          Value::boolean(id % 3 == 0),
+          Value::int64(42),
+          Value::int64(id / 1000 * 1'000'000'007),
+          id / 3000 % 2 == 0 ? Value::null() : Value::decimal(-id, 2)};
+}
+
+bool are_right_numbers(const StreamBatch& batch) {
+  const auto ids = batch.column<std::int64_t>(0).value();
+  for (std::size_t c = 0; c < 8; ++c) {
+    const std::span<const std::uint8_t> nulls = batch.nulls(c);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Value wanted = numbers_of(ids[i])[c];
+      const bool is_null = !nulls.empty() && nulls[i] != 0;
+      if (is_null != wanted.is_null()) return false;
+      if (c == 3 ? batch.column<double>(c).value()[i] != (is_null ? 0 : wanted.as_double())
+                 : batch.column<std::int64_t>(c).value()[i] != (is_null ? 0 : wanted.raw()))
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// Whole blocks are unpacked into batches; blocks with dead rows, and rows of the delta, are copied.
+TEST_CASE("a shared stream has the numbers of packed columns, next to those of the delta") {
+  test::TemporaryDatabase database;
+  TableSchema schema("numbers");
+  schema.column("id", Type::kInt64).column("small", Type::kInt32).column("gaps", Type::kInt64);
+  schema.column("real", Type::kDouble).column("flag", Type::kBool).column("same", Type::kInt64);
+  schema.column("runs", Type::kInt64).column("price", Type::kDecimal, {.scale = 2});
+  schema.primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  const std::int64_t merged = 21'000;
+  const std::int64_t rows = 22'000;
+  const auto load = [&](std::int64_t first, std::int64_t last) {
+    Transaction writer = must(database->begin());
+    bool is_right = true;
+    for (std::int64_t id = first; id < last; ++id)
+      is_right = writer.insert(table, numbers_of(id)).ok() && is_right;
+    REQUIRE(is_right);
+    must(std::move(writer).commit());
+  };
+  load(0, merged);
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  static_cast<void>(must(database->merge(table, everything)));
+  load(merged, rows);
+  const Query all = Query::table("numbers").select(
+      {"id", "small", "gaps", "real", "flag", "same", "runs", "price"});
+  std::int64_t dead = 0;
+  const auto check = [&] {
+    const Transaction t = must(database->begin(AccessMode::kReadOnly));
+    SharedStream stream = must(all.share(t, for_threads(2)));
+    std::int64_t count = 0;
+    std::int64_t sum = 0;
+    for (std::uint32_t thread = 0; const StreamBatch* batch = must(stream.next(thread % 2));
+         ++thread) {
+      CHECK(are_right_numbers(*batch));
+      count += static_cast<std::int64_t>(batch->row_count());
+      for (const std::int64_t id : must(batch->column<std::int64_t>(0))) sum += id;
+    }
+    CHECK(count == rows - (dead != 0));
+    CHECK(sum == rows * (rows - 1) / 2 - dead);
+  };
+  check();
+  dead = 9'000;
+  Transaction writer = must(database->begin());
+  must(writer.remove(KeyId{table, 0}, {Value::int64(dead)}));
+  must(std::move(writer).commit());
+  check();
 }
 
 TEST_CASE("an ordered stream gives all its rows to thread 0") {
