@@ -1,6 +1,10 @@
 #include "bindings/duckdb/domains.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -26,19 +30,44 @@ constexpr std::uint64_t kSmallMax = 1000;
 // A column with an eighth as many values as rows is taken for unique.
 constexpr std::uint64_t kUniqueShare = 8;
 
-// Rows of the delta are read one by one, some 75 ns each with twelve columns.
-constexpr std::uint64_t kDeltaRowsMax = 100'000;
+// Rows of the delta are read one by one, some 75 ns each with twelve columns. Of a table with more
+// places for them a sample is read.
+constexpr std::uint64_t kDeltaRowsMax = 20'000;
 // Rows of a chunk of the delta, at most.
 constexpr std::uint64_t kChunkRows = std::uint64_t{1} << 17;
+// Nobody can interrupt planning: DuckDB tells an extension nothing of it. So what takes longer
+// ends, and a sample is read. It may be columns of groups with many dead rows.
+constexpr std::chrono::milliseconds kLookMax{20};
 
-// Planning must not wait for a large delta. Groups of main know their least and greatest values.
-bool is_cheap(Database& database, const Table& table) {
-  const Result<TableStatistics> statistics = database.table_statistics(table.id());
-  if (!statistics.ok()) return false;
+// Rows of a sample. Its least and greatest values are near those of the table, unless few rows have
+// them. One costs three microseconds with twelve columns.
+constexpr std::uint32_t kSampleRows = 4096;
+// A sample with fewer rows tells nothing.
+constexpr std::uint32_t kSampleRowsMin = 512;
+// Places that are looked at: many may be free, or rows may lie behind places that merges gave back.
+constexpr std::uint32_t kSamplePlacesMax = 4 * kSampleRows;
+
+/// The least and the greatest value of a column, as `raw` has them. Nothing: all are NULL.
+struct Bounds {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t greatest = std::numeric_limits<std::int64_t>::min();
+
+  void add(const Value& value) noexcept {
+    if (value.is_null()) return;
+    least = std::min(least, value.raw());
+    greatest = std::max(greatest, value.raw());
+  }
+  std::uint64_t span() const noexcept {
+    if (least > greatest) return 0;
+    return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
+  }
+};
+
+// Whether all rows can be asked. Groups of main know their least and greatest values.
+bool is_cheap(const TableStatistics& statistics) noexcept {
   const std::uint64_t reserved =
-      statistics->rows_reserved - std::min(statistics->rows_reserved, statistics->group_rows);
-  const std::uint64_t chunks =
-      statistics->chunks - std::min(statistics->chunks, statistics->groups);
+      statistics.rows_reserved - std::min(statistics.rows_reserved, statistics.group_rows);
+  const std::uint64_t chunks = statistics.chunks - std::min(statistics.chunks, statistics.groups);
   return std::min(reserved, chunks * kChunkRows) <= kDeltaRowsMax;
 }
 
@@ -46,36 +75,89 @@ bool is_like(std::uint64_t rows, std::uint64_t before) noexcept {
   return std::max(rows, before) - std::min(rows, before) <= before / 4;
 }
 
-std::uint64_t span_of(const Value& least, const Value& greatest) noexcept {
-  if (least.is_null()) return 0;
-  return static_cast<std::uint64_t>(greatest.as_int64()) -
-         static_cast<std::uint64_t>(least.as_int64());
+// Of the columns at `counted`, in order. Fails with kCancelled after kLookMax, or when asked to.
+Result<std::vector<Bounds>> read_bounds(const Transaction& snapshot, const Table& table,
+                                        const std::vector<std::uint16_t>& counted,
+                                        const std::stop_token& stop) {
+  std::vector<query::Aggregate> wanted;
+  for (const std::uint16_t c : counted) {
+    const std::string& name = table.schema().columns[c].name;
+    wanted.push_back(query::min(name).as("min " + std::to_string(c)));
+    wanted.push_back(query::max(name).as("max " + std::to_string(c)));
+  }
+  const auto end = std::chrono::steady_clock::now() + kLookMax;
+  std::stop_source ends;
+  query::RunOptions options;
+  options.threads = 1;
+  options.stop = ends.get_token();
+  options.progress = [&](const Progress&) {
+    if (stop.stop_requested() || std::chrono::steady_clock::now() > end) ends.request_stop();
+  };
+  FLUGS_ASSIGN(
+      const query::QueryResult result,
+      query::Query::table(table.name()).group_by({}, std::move(wanted)).run(snapshot, options));
+  std::vector<Bounds> bounds(counted.size());
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    FLUGS_ASSIGN(const Value least, result.get(0, 2 * i));
+    FLUGS_ASSIGN(const Value greatest, result.get(0, 2 * i + 1));
+    bounds[i].add(least);
+    bounds[i].add(greatest);
+  }
+  return bounds;
 }
 
-Result<Domains> look_for(Database& database, const Table& table, std::uint64_t rows,
-                         const std::stop_token& stop) {
+// The same of rows at random places. Nothing: too few were found.
+Result<std::optional<std::vector<Bounds>>> sample_bounds(const Transaction& snapshot,
+                                                         const Table& table, std::uint64_t places,
+                                                         const std::vector<std::uint16_t>& counted,
+                                                         const std::stop_token& stop) {
+  std::vector<Bounds> bounds(counted.size());
+  std::mt19937_64 random(places);  // the same places each time
+  std::uint32_t found = 0;
+  for (std::uint32_t looked = 0; looked < kSamplePlacesMax && found < kSampleRows; ++looked) {
+    if (stop.stop_requested()) return Status(StatusCode::kCancelled, "the pool is being closed");
+    const std::uint64_t place =
+        random() % std::min<std::uint64_t>(places, std::numeric_limits<std::uint32_t>::max());
+    const Result<Row> row = snapshot.get(table.id(), RowId(static_cast<std::uint32_t>(place)));
+    if (row.code() == StatusCode::kNotFound) continue;
+    FLUGS_TRY(row.status());
+    ++found;
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      FLUGS_ASSIGN(const Value value, row->get(ColumnId(counted[i])));
+      bounds[i].add(value);
+    }
+  }
+  if (found < kSampleRowsMin) return std::optional<std::vector<Bounds>>();
+  return std::optional(std::move(bounds));
+}
+
+// Nothing: it cannot be told.
+Result<std::optional<Domains>> look_for(Database& database, const Table& table, std::uint64_t rows,
+                                        const std::stop_token& stop) {
   const std::vector<ColumnSchema>& columns = table.schema().columns;
   Domains found{.rows = rows, .values = std::vector<std::uint64_t>(columns.size(), rows)};
-  std::vector<query::Aggregate> bounds;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (!is_counted(columns[c])) continue;
-    bounds.push_back(query::min(columns[c].name).as("min " + std::to_string(c)));
-    bounds.push_back(query::max(columns[c].name).as("max " + std::to_string(c)));
-  }
-  if (bounds.empty() || rows <= kSmallMax) return found;
+  std::vector<std::uint16_t> counted;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (is_counted(columns[c])) counted.push_back(static_cast<std::uint16_t>(c));
+  if (counted.empty() || rows <= kSmallMax) return std::optional(std::move(found));
+  FLUGS_ASSIGN(const TableStatistics statistics, database.table_statistics(table.id()));
   FLUGS_ASSIGN(const Transaction snapshot, database.begin(AccessMode::kReadOnly));
-  FLUGS_ASSIGN(const query::QueryResult result, query::Query::table(table.name())
-                                                    .group_by({}, std::move(bounds))
-                                                    .run(snapshot, {.threads = 1, .stop = stop}));
-  std::size_t next = 0;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (!is_counted(columns[c])) continue;
-    FLUGS_ASSIGN(const Value least, result.get(0, next++));
-    FLUGS_ASSIGN(const Value greatest, result.get(0, next++));
-    const std::uint64_t span = span_of(least, greatest);
-    if (span < rows / kUniqueShare) found.values[c] = span + 1;
+  std::optional<std::vector<Bounds>> bounds;
+  if (is_cheap(statistics)) {
+    Result<std::vector<Bounds>> read = read_bounds(snapshot, table, counted, stop);
+    if (!read.ok() && (read.code() != StatusCode::kCancelled || stop.stop_requested()))
+      return read.status();
+    if (read.ok()) bounds = *std::move(read);
   }
-  return found;
+  if (!bounds) {
+    const std::uint64_t places = std::max<std::uint64_t>(statistics.rows_reserved, 1);
+    FLUGS_ASSIGN(bounds, sample_bounds(snapshot, table, places, counted, stop));
+  }
+  if (!bounds) return std::optional<Domains>();
+  for (std::size_t i = 0; i < counted.size(); ++i)
+    if (const std::uint64_t span = (*bounds)[i].span(); span < rows / kUniqueShare)
+      found.values[counted[i]] = span + 1;
+  return std::optional(std::move(found));
 }
 
 }  // namespace
@@ -107,13 +189,13 @@ Result<Domains> KnownDomains::of(Database& database, const Table& table,
   if (found != known_.end() && is_like(rows, found->second.rows) &&
       found->second.values.size() == table.schema().columns.size())
     return found->second;
-  // Not kept: a merge does not change the number of rows.
-  if (!is_cheap(database, table))
+  FLUGS_ASSIGN(std::optional<Domains> domains, look_for(database, table, rows, stop));
+  // Not kept: the next statement may find more.
+  if (!domains)
     return Domains{.rows = rows,
                    .values = std::vector<std::uint64_t>(table.schema().columns.size(), rows)};
-  FLUGS_ASSIGN(Domains domains, look_for(database, table, rows, stop));
-  known_[table.id()] = domains;
-  return domains;
+  known_[table.id()] = *domains;
+  return *std::move(domains);
 }
 
 }  // namespace flugs::duckdb
