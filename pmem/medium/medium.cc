@@ -1,6 +1,7 @@
 #include "pmem/medium/medium.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "pmem/medium/latency.h"
@@ -9,7 +10,7 @@ namespace flugs::pmem {
 
 Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency)
     : kind_(kind), latency_(latency), base_(base), bytes_(bytes) {
-  route_.instruction = flush_instruction();
+  route_.instruction = flush_instruction(nvdimms_.has_durable_caches);
   set_observer(nullptr);
   if (latency.write_ns != 0) spin_ns(0);  // calibrate now, not at the first fence
   FLUGS_CHECK(latency.lines_in_flight != 0);
@@ -45,6 +46,11 @@ std::string_view Medium::guarantee_soon() const noexcept {
   return "A commit that returned survives the death of the process, but no reboot. It survives "
          "power loss when its token is durable; until then a reboot takes it back, with all that "
          "came after it.";
+}
+
+void Medium::set_nvdimms(Nvdimms nvdimms) {
+  nvdimms_ = std::move(nvdimms);
+  route_.instruction = flush_instruction(nvdimms_.has_durable_caches);
 }
 
 void Medium::set_observer(PersistObserver* observer) noexcept {

@@ -10,6 +10,7 @@
 #include "flugs/status.h"
 #include "pmem/medium/line_journal.h"
 #include "pmem/medium/medium_kind.h"
+#include "pmem/medium/nvdimms.h"
 #include "pmem/medium/page_writer.h"
 #include "pmem/medium/persist.h"
 #include "pmem/medium/scm_reads.h"
@@ -63,7 +64,8 @@ class Medium {
   const MediumFacts& facts() const noexcept { return facts_of(kind_); }
   /// A sentence: what a commit survives that has returned before it was durable.
   std::string_view guarantee_soon() const noexcept;
-  /// The flush instruction: "clwb", "clflushopt", "clflush", "journal" or "none".
+  /// The flush instruction: "clwb", "clflushopt", "clflush", "eadr" (none is needed), "journal" or
+  /// "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }
   /// Bytes of the pool. A thread that has an offset in the pool sees a number that includes it, if
@@ -91,6 +93,10 @@ class Medium {
   Status check_writable(std::uint64_t bytes = 0) {
     return journal_ == nullptr ? Status() : journal_->check_writable(bytes);
   }
+  /// The pool lies on these devices. If their caches are durable, nothing is flushed from now on.
+  /// Call it only while no thread flushes.
+  void set_nvdimms(Nvdimms nvdimms);
+  const Nvdimms& nvdimms() const noexcept { return nvdimms_; }
   /// nullptr to stop observing. Call it only while no thread flushes.
   void set_observer(PersistObserver* observer) noexcept;
 
@@ -109,6 +115,7 @@ class Medium {
   FlushRoute route_;
   MediumKind kind_;
   Latency latency_;
+  Nvdimms nvdimms_;
   std::byte* base_;
   std::atomic<std::uint64_t> bytes_;  // release in grow(), partner bytes()
   PersistObserver* observer_ = nullptr;

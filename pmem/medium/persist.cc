@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "base/check.h"
@@ -19,15 +20,22 @@ static_assert(kDirectBytesMin == kPageBytes);
 /// 256 KB: a larger flush is appended in parts.
 constexpr std::uint64_t kNotedLinesMax = 4096;
 
-FlushInstruction detect_flush_instruction() noexcept {
-  if (const char* wanted = std::getenv("FLUGS_FLUSH")) {
-    const std::string_view name(wanted);
-    if (name == "clwb") return FlushInstruction::kClwb;
-    if (name == "clflushopt") return FlushInstruction::kClflushopt;
-    if (name == "clflush") return FlushInstruction::kClflush;
-    std::fprintf(stderr, "flugs: FLUGS_FLUSH=%s is ignored: expected clwb, clflushopt or clflush\n",
-                 wanted);
+/// What the environment asks for; nullopt: nothing.
+std::optional<FlushInstruction> wanted_flush_instruction() noexcept {
+  const char* wanted = std::getenv("FLUGS_FLUSH");
+  if (wanted == nullptr) return std::nullopt;
+  for (const FlushInstruction instruction :
+       {FlushInstruction::kClflush, FlushInstruction::kClflushopt, FlushInstruction::kClwb,
+        FlushInstruction::kEadr}) {
+    if (to_string(instruction) == wanted) return instruction;
   }
+  std::fprintf(stderr,
+               "flugs: FLUGS_FLUSH=%s is ignored: expected clwb, clflushopt, clflush or eadr\n",
+               wanted);
+  return std::nullopt;
+}
+
+FlushInstruction best_flush_instruction() noexcept {
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
@@ -48,9 +56,11 @@ std::uint64_t load_counter(const std::uint64_t& counter) noexcept {
 
 }  // namespace
 
-FlushInstruction flush_instruction() noexcept {
-  static const FlushInstruction instruction = detect_flush_instruction();
-  return instruction;
+FlushInstruction flush_instruction(bool has_durable_caches) noexcept {
+  static const std::optional<FlushInstruction> wanted = wanted_flush_instruction();
+  static const FlushInstruction best = best_flush_instruction();
+  if (wanted) return *wanted;
+  return has_durable_caches ? FlushInstruction::kEadr : best;
 }
 
 std::string_view to_string(FlushInstruction instruction) noexcept {
@@ -61,6 +71,8 @@ std::string_view to_string(FlushInstruction instruction) noexcept {
       return "clflushopt";
     case FlushInstruction::kClwb:
       return "clwb";
+    case FlushInstruction::kEadr:
+      return "eadr";
   }
   return "unknown";
 }

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -87,6 +88,33 @@ TEST_CASE("a flush reaches every line of an unaligned range and no other", "[pme
     }
   }
   CHECK(wrong == 0);
+}
+
+TEST_CASE("with durable caches a flush touches no line, and a fence is there", "[pmem][persist]") {
+  if (std::getenv("FLUGS_FLUSH") != nullptr) return;  // it overrides what the devices say
+  const GuardedPages pages;
+  Medium medium(MediumKind::kEmulated, pages.begin(), 2 * kPageBytes, {});
+  const auto faults_at_end = [&](Persister& persister) {
+    return faults([&] { persister.flush(pages.end(), 1, "test/1"); });
+  };
+  {
+    Persister persister(medium);
+    CHECK(faults_at_end(persister));
+    persister.fence("test/1");
+  }
+  Nvdimms nvdimms;
+  nvdimms.has_durable_caches = true;
+  medium.set_nvdimms(nvdimms);
+  CHECK(medium.flush_name() == "eadr");
+  Persister persister(medium);
+  CHECK_FALSE(faults_at_end(persister));
+  persister.fence("test/1");
+  CHECK(persister.counters().fences == 1);
+  CHECK(persister.counters().lines_flushed == 1);
+  nvdimms.has_durable_caches = false;
+  medium.set_nvdimms(nvdimms);
+  CHECK(faults_at_end(persister));
+  persister.fence("test/1");
 }
 
 TEST_CASE("a flush of nothing and a fence after nothing cost nothing", "[pmem][persist]") {
