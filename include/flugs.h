@@ -63,10 +63,10 @@ FLUGS_API void flugs_options_free(flugs_options* options);
 
 /** Opens a pool, or makes it. NULL as path: a database in memory, which ends with the process.
  * Options: mode (open, create, open-or-create, read-only) [open-or-create], max_bytes,
- * segment_bytes, index_place (pool, dram), ready (first-answer, indexes-built), crash_ring,
- * slots_max, threads (that rebuild indexes), merge (true, false), grow_ahead_bytes,
- * warm_bytes_max, journal_bytes, clock (automatic, counter, processors). docs/options.md
- * explains them. Fails as Database::open does. */
+ * segment_bytes, index_place (pool, dram), ready (first-answer, indexes-built),
+ * accept_lost_lines, crash_ring, slots_max, threads (that rebuild indexes), merge (true, false),
+ * grow_ahead_bytes, warm_bytes_max, journal_bytes, clock (automatic, counter, processors).
+ * docs/options.md explains them. Fails as Database::open does. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_database_open(
     const char* path, const flugs_options* options, flugs_database** out);
 

@@ -36,6 +36,7 @@ Status read_open_options(const flugs_options* given, OpenOptions& out) {
                 {{"first-answer", Ready::kFirstAnswer}, {"indexes-built", Ready::kIndexesBuilt}},
                 out.ready);
   reader.truth("crash_ring", out.crash_ring);
+  reader.truth("accept_lost_lines", out.accept_lost_lines);
   reader.number("slots_max", out.slots_max);
   reader.number("threads", out.tuning.recovery_threads);
   reader.truth("merge", out.merge_policy.automatic);

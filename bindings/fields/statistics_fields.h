@@ -15,6 +15,7 @@ template <typename See>
 void each_size(const Statistics& s, See&& see) {
   see("medium", std::string_view(s.medium));
   see("flush", std::string_view(s.flush));
+  see("dirty_shutdowns", std::string_view(s.dirty_shutdowns));
   see("guarantee", std::string_view(s.guarantee));
   see("guarantee_soon", std::string_view(s.guarantee_soon));
   see("pool_reserved_bytes", s.pool_reserved_bytes);

@@ -209,6 +209,8 @@ Statistics DatabaseCore::statistics() const {
   const pmem::Medium& medium = pool_->medium();
   statistics.medium = std::string(medium.facts().name);
   statistics.flush = std::string(medium.flush_name());
+  const std::optional<pmem::ShutdownCount>& shutdowns = medium.nvdimms().shutdowns;
+  statistics.dirty_shutdowns = shutdowns ? std::to_string(shutdowns->count) : "not known";
   statistics.guarantee = std::string(medium.facts().guarantee);
   statistics.guarantee_soon = std::string(medium.guarantee_soon());
   const pmem::SpaceReport space = pool_->allocator().space();

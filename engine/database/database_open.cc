@@ -106,6 +106,7 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.journal_bytes = options.tuning.journal_bytes;
   pool.direct_write_bytes = options.tuning.direct_write_bytes;
   pool.has_crash_ring = options.crash_ring;
+  pool.accepts_lost_lines = options.accept_lost_lines;
   pool.replay_ns =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(options.tuning.restart_budget).count());
   pool.latency = {.read_ns = options.tuning.scm_read_ns,

@@ -35,7 +35,12 @@ struct DatabaseAccess;
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
   std::string medium;  ///< "dax", "emulated", "file", "memory" or "read-only"
-  std::string flush;   ///< "clwb", "clflushopt", "clflush", "journal", "none"
+  /// "clwb", "clflushopt", "clflush", "journal", "none"; "eadr": no line needs a flush, because the
+  /// caches survive a power cut, too.
+  std::string flush;
+  /// How often the devices below the pool lost their power without a proper shutdown, when it was
+  /// opened; or "not known".
+  std::string dirty_shutdowns;
   /// What a commit that has returned survives, in one sentence.
   std::string guarantee;
   std::string guarantee_soon;              ///< the same if it is not kOnReturn

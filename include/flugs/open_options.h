@@ -55,6 +55,11 @@ struct OpenOptions {
   /// Statistics::index_place tells it.
   IndexPlace index_place = kDefaultIndexPlace;
   Ready ready = Ready::kFirstAnswer;
+  /// Persistent memory whose devices count the times that they lost their power without a proper
+  /// shutdown: whether a pool is opened all the same that was in use at such a time. Then changes
+  /// that commits had promised may be lost in part, and what opening finds may be damaged. Run
+  /// `flugs pool check` before. Without it opening fails with kCorrupt; docs/losing-data.md.
+  bool accept_lost_lines = false;
   /// Medium `file`: what the journal has not written yet lies in a file on /dev/shm, 8 MB or less,
   /// and outlives the process, though not the system (docs/losing-data.md). A commit with
   /// Durability::kSoon survives the death of the process then; Durability::kProcessCrash needs it.

@@ -13,6 +13,7 @@ void MappedPool::attach(MediumKind kind, std::span<std::byte> mapping, const Poo
   FLUGS_CHECK(reinterpret_cast<std::uintptr_t>(root) % kLineBytes == 0);
   FLUGS_CHECK(!medium_.has_value());
   medium_.emplace(kind, mapping.data(), mapping.size(), options.latency);
+  medium_->set_nvdimms(nvdimms_);
   medium_->set_observer(options.observer);
   root_ = root;
 }
@@ -33,7 +34,32 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
   Persister persister(*medium_);
   publish_new_root(*root_, options, medium_->bytes(), static_cast<std::uint32_t>(arenas.size()),
                    persister);
-  return {};
+  return begin_use();
+}
+
+/// Protocol in-use, at opening. Where a pool is no longer on devices that count it loses the mark
+/// that it has brought along: opening it was accepted.
+Status MappedPool::begin_use() {
+  const bool has_count = nvdimms_.shutdowns && medium_->facts().flush == FlushMethod::kInstructions;
+  const ShutdownCount by = has_count ? *nvdimms_.shutdowns : ShutdownCount{};
+  {
+    Persister persister(*medium_);
+    set_in_use(*root_, by, persister);
+  }
+  is_marked_ = has_count;
+  return is_marked_ ? drain() : Status();
+}
+
+/// In a forked child draining fails, so the child does not end what its parent goes on using.
+void MappedPool::end_use() noexcept {
+  if (!is_marked_ || !drain().ok()) return;
+  detach_allocator();
+  {
+    Persister persister(*medium_);
+    set_in_use(*root_, {}, persister);
+  }
+  is_marked_ = false;
+  static_cast<void>(drain());  // else the next opening may suspect a loss that there is not
 }
 
 Status MappedPool::take(std::uint64_t root_capacity, const PoolOptions& options) {
@@ -60,6 +86,10 @@ Status MappedPool::take(std::uint64_t root_capacity, const PoolOptions& options)
   {
     Persister persister(*medium_);
     repair_headers(*root_, *header, persister);
+  }
+  if (status = begin_use(); !status.ok()) return status;
+  {
+    Persister persister(*medium_);
     // Headers, the limits of arenas, and the application root.
     persister.persist(root_, root_bytes(header->arena_count), "rely/1");
   }

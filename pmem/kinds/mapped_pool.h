@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "pmem/pool/pool.h"
 #include "pmem/pool/pool_format.h"
@@ -35,6 +36,15 @@ class MappedPool : public Pool, public SegmentSource {
   /// `mapping`; its root is at `root`.
   void attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
               PoolRoot* root);
+  /// The devices that the pool lies on, before it is attached. With a count of shutdowns it is
+  /// marked as in use from opening to closing, unless the medium has a journal.
+  void lie_on(Nvdimms nvdimms) { nvdimms_ = std::move(nvdimms); }
+  const Nvdimms& nvdimms() const noexcept { return nvdimms_; }
+  /// Everything that was flushed lies on the devices, and waits nowhere before them, when this
+  /// returns ok. Called only if they count their shutdowns.
+  virtual Status drain() { return {}; }
+  /// Closing: the pool is no longer in use. Nobody may store into it afterwards.
+  void end_use() noexcept;
   /// Makes a new pool: arenas as given, the first segment provided, the header last.
   Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
   /// Opens the pool that its header describes, and makes it as large as `options` want it. Root and
@@ -57,9 +67,12 @@ class MappedPool : public Pool, public SegmentSource {
   PoolRoot* root() noexcept { return root_; }
 
  private:
+  Status begin_use();
   Result<std::uint64_t> grow_to(std::uint64_t max_bytes);
 
   std::string path_;
+  Nvdimms nvdimms_;
+  bool is_marked_ = false;  // the header says that it is in use
   std::optional<Medium> medium_;
   PoolRoot* root_ = nullptr;
   std::optional<SegmentAllocator> allocator_;

@@ -42,6 +42,7 @@ Status read_from(std::span<const std::byte> file, std::uint64_t offset, std::spa
 
 ObjectPool::~ObjectPool() {
   if (journal_ != nullptr) is_open_ ? end_journal() : journal_->remove_ring();
+  if (is_open_) end_use();
   detach();
   at_fork_.leave();
 }
@@ -90,6 +91,7 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   const Result<MediumKind> kind = file_.detect_medium();
   if (!kind.ok()) return kind.status();
   kind_ = *kind;
+  lie_on(file_.nvdimms(options.sysfs));
   const std::uint64_t max_bytes = options.max_bytes / kPageBytes * kPageBytes;
   Status status = file_.resize(max_bytes);
   if (status.ok()) status = provide_metadata(max_bytes);
@@ -202,6 +204,8 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   const Result<MediumKind> kind = file_.detect_medium();
   if (!kind.ok()) return kind.status();
   kind_ = *kind;
+  lie_on(file_.nvdimms(options.sysfs));
+  accepts_lost_lines_ = options.accepts_lost_lines;
   const Result<std::uint64_t> bytes = file_.size();
   if (!bytes.ok()) return bytes.status();
   const Result<PoolHeader> header =
@@ -232,6 +236,8 @@ Result<PoolHeader> ObjectPool::check_before_opening(std::span<const std::byte> f
   if (!status.ok()) return status;
   Result<PoolHeader> header = choose_header(headers, file.size(), path());
   if (!header.ok()) return header;
+  if (!accepts_lost_lines_) status = check_shutdowns(*header, nvdimms(), path());
+  if (!status.ok()) return status;
   status = check_space(file, root, *header);
   if (status.ok()) status = check_object_descriptor(file.first(created_bytes_of(*header)), path());
   if (!status.ok()) return status;

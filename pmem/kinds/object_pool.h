@@ -47,6 +47,7 @@ class ObjectPool final : public MappedPool {
   int map_flags() const noexcept { return facts_of(kind_).map_flags; }
   void keep_from_children(std::uint64_t begin) noexcept;
   Status extend(std::uint64_t before, std::uint64_t bytes) override;
+  Status drain() override { return file_.sync(); }
   static void cover_in_child(void* pool) noexcept;
   Status take_file(const PoolOptions& options);
   Result<PoolHeader> check_before_opening(std::span<const std::byte> file);
@@ -72,6 +73,7 @@ class ObjectPool final : public MappedPool {
   MediumKind kind_ = MediumKind::kFile;
   std::uint64_t memory_bytes_ = 0;               // with a journal: usable_memory_bytes
   bool is_open_ = false;                         // creating or opening it has succeeded
+  bool accepts_lost_lines_ = false;              // PoolOptions; of an opening
   bool has_no_holes_ = false;                    // opening has provided all space
   std::atomic<bool> reads_single_pages_{false};  // says which advice the kernel has
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex

@@ -337,6 +337,14 @@ Status PoolFile::sync() const {
   return failed("fsync", errno);
 }
 
+Nvdimms PoolFile::nvdimms(const std::string& sysfs) const {
+  struct stat info{};
+  if (::fstat(fd(), &info) == 0) return find_nvdimms(info.st_dev, sysfs);
+  Nvdimms none;
+  none.why_unknown = failed("fstat", errno).message();
+  return none;
+}
+
 void PoolFile::discard() const noexcept {
   if (is_at_path_) ::unlink(path_.c_str());
 }

@@ -11,6 +11,7 @@
 #include "pmem/medium/file_handle.h"
 #include "pmem/medium/file_view.h"
 #include "pmem/medium/medium.h"
+#include "pmem/medium/nvdimms.h"
 
 namespace flugs::pmem {
 
@@ -77,6 +78,8 @@ class PoolFile final : public PageFile {
   void discard() const noexcept;
   /// Finds out which medium the file lies on. No setting in the environment can change the result.
   Result<MediumKind> detect_medium() const;
+  /// The devices below the file, as find_nvdimms finds them.
+  Nvdimms nvdimms(const std::string& sysfs) const;
 
  private:
   PoolFile(std::string path, int fd)

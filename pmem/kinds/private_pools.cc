@@ -96,6 +96,9 @@ Status ReadOnlyPool::take_file(const PoolOptions& options) {
   auto* const root_in_file = reinterpret_cast<PoolRoot*>(bytes.data() + first);
   const Result<PoolHeader> header = choose_header(root_in_file->headers, bytes.size(), path());
   if (!header.ok()) return header.status();
+  lie_on(file_.nvdimms(options.sysfs));
+  if (!options.accepts_lost_lines) status = check_shutdowns(*header, nvdimms(), path());
+  if (!status.ok()) return status;
   status = check_object_descriptor(bytes.first(created_bytes_of(*header)), path());
   if (!status.ok()) return status;
   attach(MediumKind::kPrivate, bytes.first(header->max_bytes), options, root_in_file);

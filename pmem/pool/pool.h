@@ -52,6 +52,10 @@ struct PoolOptions {
   /// On a disk: whether what the journal has not written yet outlives the process, in a file on
   /// /dev/shm.
   bool has_crash_ring = false;
+  /// Whether a pool is opened all the same whose devices may have lost lines that had been promised
+  /// durable (check_shutdowns).
+  bool accepts_lost_lines = false;
+  std::string sysfs = "/sys";  ///< the kernel's tree of devices; for tests
   Latency latency;
   /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
   /// be removed with Medium::set_observer.

@@ -68,6 +68,12 @@ Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std
   if (((header.incompat_features & kJournalFeature) != 0) != (header.journal_id != 0))
     return corrupt(where, fmt::format("header: journal {:016x}, but features {:#x}",
                                       header.journal_id, header.incompat_features));
+  if (((header.incompat_features & kInUseFeature) != 0) != (header.used_devices != 0) ||
+      (header.used_devices == 0 && header.shutdown_count != 0))
+    return corrupt(
+        where, fmt::format("header: in use on devices {:016x}, shutdowns {}, but "
+                           "features {:#x}",
+                           header.used_devices, header.shutdown_count, header.incompat_features));
   if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
     return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
                                       kArenaCountMax));
@@ -98,6 +104,8 @@ void replace_headers(PoolRoot& root, PoolHeader next, Persister& persister, Labe
     copy.created_bytes = next.created_bytes;
     copy.hole_bytes = next.hole_bytes;
     copy.journal_id = next.journal_id;
+    copy.used_devices = next.used_devices;
+    copy.shutdown_count = next.shutdown_count;
     copy.checksum = next.checksum;
   };
   store(root.headers[1]);
@@ -202,6 +210,54 @@ void set_journal_id(PoolRoot& root, std::uint64_t id, Persister& persister) noex
   header.incompat_features &= ~kJournalFeature;
   if (id != 0) header.incompat_features |= kJournalFeature;
   replace_headers(root, header, persister, "journal-id/1", "journal-id/2");
+}
+
+// Protocol in-use. While the pool is opened or closed, by one thread; only where the devices count
+// their shutdowns.
+//   step  store                        made durable by   power cut just after it: recovery
+//   1     header 1: used_devices,      persist           finds it whole, or torn, and header 0
+//         shutdown_count, the next                       counts
+//         generation
+//   2     header 0, the same           persist           finds it whole, or torn and repairs it
+// Must hold:  1 before 2, else both copies could be torn.
+//             Opening: 2 on the devices (Pool's drain, fsync) before anything but header-repair is
+//             stored, else lines could be lost that nobody suspects.
+//             Closing: all stores on the devices (fsync) before 1, for the same reason.
+void set_in_use(PoolRoot& root, ShutdownCount by, Persister& persister) noexcept {
+  FLUGS_CHECK(by.devices != 0 || by.count == 0);
+  PoolHeader header = root.headers[0];
+  if (header.used_devices == by.devices && header.shutdown_count == by.count) return;
+  header.used_devices = by.devices;
+  header.shutdown_count = by.count;
+  header.incompat_features &= ~kInUseFeature;
+  if (by.devices != 0) header.incompat_features |= kInUseFeature;
+  replace_headers(root, header, persister, "in-use/1", "in-use/2");
+}
+
+Status check_shutdowns(const PoolHeader& header, const Nvdimms& found, const std::string& where) {
+  if (header.used_devices == 0) return {};
+  const ShutdownCount then{header.used_devices, header.shutdown_count};
+  if (found.shutdowns == then) return {};
+  constexpr const char* kAdvice =
+      "lines that commits were promised may be lost. Run `flugs pool check` on it; restore a "
+      "backup "
+      "unless you can do without the newest changes; OpenOptions::accept_lost_lines opens it all "
+      "the same";
+  if (!found.shutdowns)
+    return corrupt(where, fmt::format("the pool was in use on devices {:016x} after {} shutdowns "
+                                      "without power, and what their count is now is not known, "
+                                      "because {}: {}",
+                                      then.devices, then.count, found.why_unknown, kAdvice));
+  if (found.shutdowns->devices != then.devices)
+    return corrupt(where, fmt::format("the pool was in use on devices {:016x} after {} shutdowns "
+                                      "without power, and lies on others now, {:016x} ({}): {}",
+                                      then.devices, then.count, found.shutdowns->devices,
+                                      found.names, kAdvice));
+  return corrupt(where, fmt::format("the pool was in use when {} lost their power without a proper "
+                                    "shutdown: count at offset {} of the header expected {}, found "
+                                    "{} now: {}",
+                                    found.names, offsetof(PoolHeader, shutdown_count), then.count,
+                                    found.shutdowns->count, kAdvice));
 }
 
 NeededJournal needed_journal(const std::array<PoolHeader, 2>& copies) noexcept {

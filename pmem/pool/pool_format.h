@@ -6,6 +6,7 @@
 #include <span>
 
 #include "flugs/status.h"
+#include "pmem/medium/nvdimms.h"
 #include "pmem/medium/persist.h"
 #include "pmem/pool/pool.h"
 
@@ -21,8 +22,9 @@ inline constexpr std::uint32_t kFormatVersion = 9;
 inline constexpr std::uint64_t kGrownFeature = 1;    ///< PoolHeader::created_bytes is in use
 inline constexpr std::uint64_t kHolesFeature = 2;    ///< PoolHeader::hole_bytes is not 0
 inline constexpr std::uint64_t kJournalFeature = 4;  ///< PoolHeader::journal_id is not 0
+inline constexpr std::uint64_t kInUseFeature = 8;    ///< PoolHeader::used_devices is not 0
 inline constexpr std::uint64_t kKnownIncompatFeatures =
-    kGrownFeature | kHolesFeature | kJournalFeature;
+    kGrownFeature | kHolesFeature | kJournalFeature | kInUseFeature;
 /// Arenas of the largest pool, 16 TB: libpmemobj's largest object is a little below 16 GB.
 inline constexpr std::uint32_t kArenaCountMax = 1026;
 inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
@@ -59,7 +61,9 @@ struct PoolHeader {
   std::uint64_t created_bytes;             ///< of a grown pool: max_bytes at its creation; else 0
   std::uint64_t hole_bytes;                ///< at most so much of the arenas' space is holes
   std::uint64_t journal_id;                ///< of the journal that the file needs; 0: none
-  std::array<std::uint64_t, 18> reserved;  ///< 0
+  std::uint64_t used_devices;              ///< ShutdownCount::devices while it is in use; else 0
+  std::uint64_t shutdown_count;            ///< ShutdownCount::count at its opening; else 0
+  std::array<std::uint64_t, 16> reserved;  ///< 0
   std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
 };
 static_assert(sizeof(PoolHeader) == 256);
@@ -69,6 +73,7 @@ static_assert(offsetof(PoolHeader, incompat_features) == 24);
 static_assert(offsetof(PoolHeader, max_bytes) == 48);
 static_assert(offsetof(PoolHeader, arenas_checksum) == 72);
 static_assert(offsetof(PoolHeader, created_bytes) == 80);
+static_assert(offsetof(PoolHeader, used_devices) == 104);
 static_assert(offsetof(PoolHeader, checksum) == 248);
 
 struct PoolRoot {
@@ -119,6 +124,12 @@ inline SpaceShape shape_of(const PoolHeader& header, const ArenaRecord& last) no
 void persist_hole_bytes(PoolRoot& root, std::uint64_t bytes, Persister& persister) noexcept;
 /// Protocol journal-id: the header names this journal when this returns.
 void set_journal_id(PoolRoot& root, std::uint64_t id, Persister& persister) noexcept;
+/// Protocol in-use: the header says so when this returns, durably; no devices: not in use.
+void set_in_use(PoolRoot& root, ShutdownCount by, Persister& persister) noexcept;
+/// Whether each line that was promised durable has reached the devices, which are `found` now. No
+/// if the pool was in use when they lost their power without a proper shutdown, or if that cannot
+/// be found out: kCorrupt, with both counts and with what to do.
+Status check_shutdowns(const PoolHeader& header, const Nvdimms& found, const std::string& where);
 /// The journal that a file with these copies of the header needs; id 0: none, or no copy is whole.
 struct NeededJournal {
   std::uint64_t id = 0;

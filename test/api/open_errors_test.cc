@@ -16,6 +16,7 @@
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
 #include "pmem/medium/scm_reads.h"
+#include "pmem/pool/pool_format.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -49,7 +50,50 @@ TableSchema numbers_schema() {
   return schema;
 }
 
+/// The pool at `path` as one that was in use on devices that count their shutdowns, when its
+/// process died.
+void mark_in_use(const TemporaryPath& path) {
+  std::fstream file(path.string(), std::ios::binary | std::ios::in | std::ios::out);
+  std::uint64_t root = 0;
+  file.seekg(6144);
+  file.read(reinterpret_cast<char*>(&root), sizeof root);
+  pmem::PoolHeader header;
+  const auto place = static_cast<std::streamoff>((root + 63) / 64 * 64);
+  file.seekg(place);
+  file.read(reinterpret_cast<char*>(&header), sizeof header);
+  REQUIRE(header.magic == pmem::kPoolMagic);
+  header.incompat_features |= pmem::kInUseFeature;
+  header.used_devices = 0x77;
+  header.shutdown_count = 12;
+  header.checksum = pmem::checksum_of(header);
+  file.seekp(place);
+  for (int copy = 0; copy < 2; ++copy)
+    file.write(reinterpret_cast<const char*>(&header), sizeof header);
+  REQUIRE(file.flush().good());
+}
+
 }  // namespace
+
+TEST_CASE("a pool whose devices may have lost lines opens only if that is accepted", "[api]") {
+  const TemporaryPath path;
+  must(must(Database::open(options_at(path))).create_table(numbers_schema()));
+  mark_in_use(path);
+  OpenOptions options = options_at(path);
+  for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kOpen, OpenMode::kReadOnly}) {
+    options.mode = mode;
+    check_refused(options, StatusCode::kCorrupt);
+  }
+  CHECK(must(check_pool({.path = path.string()})).is_clean());
+  options.accept_lost_lines = true;
+  CHECK(must(Database::open(options)).tables().size() == 1);  // to read: asked again
+  options.mode = OpenMode::kOpen;
+  {
+    const Database database = must(Database::open(options));
+    CHECK(database.tables().size() == 1);
+    CHECK(database.statistics().dirty_shutdowns == "not known");
+  }
+  CHECK(must(Database::open(options_at(path))).tables().size() == 1);
+}
 
 TEST_CASE("the open mode decides whether the pool must exist", "[api]") {
   const TemporaryPath path;

@@ -170,6 +170,7 @@ bench::Json figures_json(const GrowthOptions& options, const GrowthFigures& figu
   json["commit"] = environment.commit;
   json["medium"] = figures.after.medium;
   json["flush"] = figures.after.flush;
+  json["dirty_shutdowns"] = figures.after.dirty_shutdowns;
   json["guarantee"] = figures.after.guarantee;
   json["workload"] = options.workload;
   if (options.workload == "tatp") {

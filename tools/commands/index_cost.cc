@@ -239,6 +239,7 @@ bench::Json to_json(const IndexCostOptions& options, const std::vector<CostRound
   bench::Json json = {{"commit", environment.commit},
                       {"medium", statistics.medium},
                       {"flush", statistics.flush},
+                      {"dirty_shutdowns", statistics.dirty_shutdowns},
                       {"guarantee", statistics.guarantee},
                       {"subscribers", options.population.subscribers},
                       {"users", options.turns.run.users},

@@ -104,6 +104,7 @@ bench::Json head_json(const Database& database, const Statistics& statistics) {
           {"opened", true},
           {"medium", statistics.medium},
           {"flush", statistics.flush},
+          {"dirty_shutdowns", statistics.dirty_shutdowns},
           {"guarantee", statistics.guarantee},
           {"pool_reserved_bytes", statistics.pool_reserved_bytes},
           {"pool_bytes", statistics.pool_allocated_bytes},

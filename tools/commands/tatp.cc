@@ -136,12 +136,11 @@ bench::Json durability_json(const TatpOptions& options, const bench::TatpRunResu
 bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures) {
   const bench::TatpRunResult& run = figures.run;
   const bench::Environment environment = bench::environment();
-  bench::Json json;
-  json["commit"] = environment.commit;
-  json["medium"] = run.after.medium;
+  bench::Json json = {{"commit", environment.commit}, {"medium", run.after.medium}};
   json["restart_budget_ms"] = options.restart_budget_ms;
   json["journal_mb"] = options.journal_mb;
   json["flush"] = run.after.flush;
+  json["dirty_shutdowns"] = run.after.dirty_shutdowns;
   json["guarantee"] = guarantee_of(options, run);
   json["durability"] = durability_json(options, run);
   json["subscribers"] = options.population.subscribers;

@@ -31,13 +31,14 @@ class Variant:
     @property
     def file_system_offset(self):
         """Where the medium's file system begins."""
-        return images.NAMESPACE_OFFSET if self.device == "nvdimm" else 0
+        return images.NAMESPACE_OFFSET if self.device.startswith("nvdimm") else 0
 
 
 VARIANTS = (
     Variant("clwb", "max", "nvdimm", "dax", "clwb"),
     Variant("clflushopt", "max,clwb=off", "nvdimm", "dax", "clflushopt"),
     Variant("clflush", "max,clwb=off,clflushopt=off", "nvdimm", "dax", "clflush"),
+    Variant("eadr", "max", "nvdimm-eadr", "dax", "eadr"),
     Variant("virtio-pmem", "max", "virtio-pmem", "file", "journal"),
 )
 
@@ -74,7 +75,7 @@ class Lab:
     def _format(self, variant):
         path = self.path(f"formatted.{variant.device}")
         images.create(path, images.MEDIUM_BYTES)
-        if variant.device == "nvdimm":
+        if variant.device.startswith("nvdimm"):
             with Machine(self.system, self.hardware(variant, 1), "format", [path]) as machine:
                 machine.wait_for("formatted")
                 machine.wait_until_off()

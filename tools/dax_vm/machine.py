@@ -18,6 +18,9 @@ FIRST_WITNESS_SLOT = 0x10  # on the PCI bus; guest_init knows it too
 FIRST_MEDIUM_SLOT = 0x08
 MEDIA_MAX = 8
 SLOWEST_ANSWER_S = 120
+MACHINES = {"nvdimm": "q35,nvdimm=on",
+            "nvdimm-eadr": "q35,nvdimm=on,nvdimm-persistence=cpu",  # caches survive a power cut
+            "virtio-pmem": "q35", "disk": "q35"}
 PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
@@ -32,7 +35,7 @@ class Hardware:
     def __init__(self, accelerator, processor, device, processors=2, sector_bytes=512):
         self.accelerator = accelerator
         self.processor = processor
-        self.device = device  # "nvdimm", "virtio-pmem", or "disk", whose media are NBD sockets
+        self.device = device  # a key of MACHINES; the media of "disk" are NBD sockets
         self.sector_bytes = sector_bytes  # of a disk
         self.processors = processors  # what only audits needs one: it boots with less work
 
@@ -40,7 +43,7 @@ class Hardware:
         accelerator = "tcg,thread=multi" if self.accelerator == "tcg" else "kvm"
         arguments = [
             "-accel", accelerator, "-cpu", self.processor, "-smp", str(self.processors),
-            "-machine", "q35,nvdimm=on" if self.device == "nvdimm" else "q35",
+            "-machine", MACHINES[self.device],
             "-m", f"{GUEST_MEMORY},slots={MEDIA_MAX},maxmem=8G", "-nodefaults",
             "-no-user-config", "-display", "none", "-serial", "stdio", "-monitor", "none",
             "-no-reboot"]
@@ -55,7 +58,7 @@ class Hardware:
     def _medium(self, number, path):
         if self.device == "disk":
             return self._disk(number, path)
-        device = f"nvdimm,memdev=medium{number}"
+        device = f"nvdimm,memdev=medium{number}"  # of both machines that have such
         if self.device == "virtio-pmem":
             device = f"virtio-pmem-pci,memdev=medium{number},addr={FIRST_MEDIUM_SLOT + number:#x}"
         return self._memory(f"medium{number}", path) + ["-device", device]

@@ -48,6 +48,9 @@ Result<std::uint64_t> live_rows(Database& database, const std::string& table) {
 void print_head(const Database& database, const Statistics& statistics) {
   fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
              statistics.guarantee);
+  if (statistics.medium == "dax")
+    fmt::print("shutdowns of its devices without power for their queues: {}\n",
+               statistics.dirty_shutdowns);
   fmt::print(
       "{} in use, {} taken from the medium, can grow to {}; indexes: {} in the pool, {} in DRAM\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),

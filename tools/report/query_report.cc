@@ -58,6 +58,7 @@ bench::Json query_header(const QueryOptions& options, const Statistics& statisti
   return {{"commit", bench::environment().commit},
           {"medium", statistics.medium},
           {"flush", statistics.flush},
+          {"dirty_shutdowns", statistics.dirty_shutdowns},
           {"guarantee", statistics.guarantee},
           {"index", to_string(statistics.index_place)},
           {"threads", options.run.threads},

@@ -516,7 +516,7 @@ class Database:
 
     def drop_key(self, table: str | Table, name: str) -> None: ...
 
-def open(path: str | os.PathLike[str], *, create: bool = True, exclusive: bool = False, read_only: bool = False, max_bytes: int = 0, segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False, crash_ring: bool = False) -> Database:
+def open(path: str | os.PathLike[str], *, create: bool = True, exclusive: bool = False, read_only: bool = False, max_bytes: int = 0, segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False, crash_ring: bool = False, accept_lost_lines: bool = False) -> Database:
     """
     Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.
     """

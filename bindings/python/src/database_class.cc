@@ -43,7 +43,7 @@ OpenMode mode_of(bool create, bool exclusive, bool read_only) {
 
 PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
                 std::uint64_t max_bytes, std::optional<std::uint64_t> segment_bytes,
-                std::uint32_t slots_max, bool wait, bool crash_ring) {
+                std::uint32_t slots_max, bool wait, bool crash_ring, bool accept_lost_lines) {
   OpenOptions options;
   options.path = path_of(path);
   if (options.path == ":memory:") {
@@ -56,6 +56,7 @@ PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
   options.slots_max = slots_max;
   options.ready = wait ? Ready::kIndexesBuilt : Ready::kFirstAnswer;
   options.crash_ring = crash_ring;
+  options.accept_lost_lines = accept_lost_lines;
   Database database;
   check(run_long([&](const std::stop_token& stop) {
     options.stop = stop;
@@ -396,11 +397,11 @@ void bind_database(nb::module_& module) {
   module.def(
       "open", &open, "path"_a, nb::kw_only(), "create"_a = true, "exclusive"_a = false,
       "read_only"_a = false, "max_bytes"_a = 0, "segment_bytes"_a = nb::none(), "slots_max"_a = 128,
-      "wait"_a = false, "crash_ring"_a = false,
+      "wait"_a = false, "crash_ring"_a = false, "accept_lost_lines"_a = false,
       nb::sig("def open(path: str | os.PathLike[str], *, create: bool = True,"
               " exclusive: bool = False, read_only: bool = False, max_bytes: int = 0,"
               " segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False,"
-              " crash_ring: bool = False) -> Database"),
+              " crash_ring: bool = False, accept_lost_lines: bool = False) -> Database"),
       "Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.");
 }
 

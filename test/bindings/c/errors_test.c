@@ -114,6 +114,7 @@ static void options_are_checked(void) {
       {"max_bytes", "99999999T", "option max_bytes"},
       {"slots_max", "5000000000", "option slots_max: '5000000000' is none of: 0 to 4294967295"},
       {"crash_ring", "maybe", "option crash_ring"},
+      {"accept_lost_lines", "maybe", "option accept_lost_lines"},
   };
   for (size_t i = 0; i < sizeof kWrong / sizeof *kWrong; ++i) {
     flugs_options* options = NULL;
