@@ -67,9 +67,10 @@ class Lab:
 
     def fresh_medium(self, variant, path):
         """Makes a medium with an empty file system, ready to be mounted with DAX."""
-        if variant.device not in self._formatted:
-            self._formatted[variant.device] = self._format(variant)
-        images.copy(self._formatted[variant.device], path)
+        kind = variant.file_system_offset  # of NVDIMMs all are the same
+        if kind not in self._formatted:
+            self._formatted[kind] = self._format(variant)
+        images.copy(self._formatted[kind], path)
         return path
 
     def _format(self, variant):
