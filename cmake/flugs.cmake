@@ -49,8 +49,8 @@ function(flugs_settings target)
       list(APPEND flags -fno-sanitize=null,alignment,object-size,vptr)
     endif()
   elseif(FLUGS_SANITIZE STREQUAL "thread")
-    # Neither compiler models std::atomic_thread_fence, and GCC warns of it; the fences we have order
-    # stores to the medium, not memory accesses between threads. GCC defines __SANITIZE_THREAD__.
+    # Neither compiler models std::atomic_thread_fence, and GCC warns of it; the fences we have
+    # order stores to the medium, not memory accesses between threads. GCC defines the macro.
     list(APPEND flags -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>
                       $<$<CXX_COMPILER_ID:Clang>:-D__SANITIZE_THREAD__=1>)
   else()

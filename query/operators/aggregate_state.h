@@ -41,8 +41,7 @@ struct BoundAggregate {
   AggregateKind kind = AggregateKind::kCountRows;
   BoundPtr of;
   std::string name;
-  DataType type;                   ///< of the result
-  std::shared_ptr<TextPool> pool;  ///< count distinct of text without codes
+  DataType type;  ///< of the result
 
   Form form() const noexcept { return of ? of->form : Form::kInt; }
   bool is_distinct() const noexcept { return kind == AggregateKind::kCountDistinct; }
@@ -60,6 +59,13 @@ bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint
               std::size_t selected, AggregateState& state);
 /// Adds another worker's state.
 void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
+/// Words of a state in a record, which has only what the aggregate needs.
+std::size_t packed_words(const BoundAggregate& aggregate) noexcept;
+void pack(const BoundAggregate& aggregate, const AggregateState& state, std::uint64_t* to) noexcept;
+/// Adds packed states, which lie `words` words apart, to the groups' states.
+void merge_packed(const BoundAggregate& aggregate, const std::uint64_t* packed, std::size_t words,
+                  std::size_t rows, const std::uint32_t* groups, AggregateState* states,
+                  std::size_t stride, std::size_t index);
 /// The results of `count` groups from `first` on. Fails with kOverflow.
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,
                   std::size_t index, std::size_t first, std::size_t count, Vec& out);

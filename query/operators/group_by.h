@@ -9,14 +9,17 @@
 #include "query/operators/code_groups.h"
 #include "query/operators/code_marks.h"
 #include "query/operators/group_table.h"
+#include "query/operators/record_parts.h"
 #include "query/scan/pipeline.h"
 
 namespace flugs::query {
 
-/// Groups rows by keys and computes aggregates: first per worker, then merged by parts of the
-/// hashes. Keys are words: payloads or codes. Text without codes gets codes of a pool, so no table
-/// compares text. Rows of row groups are grouped by their codes there (CodeGroups), if there are
-/// few codes. Distinct values are bits if they lie close enough together.
+/// Groups rows by keys and computes aggregates. Each worker has a table of the groups that it met;
+/// a table that grows beyond the cache is emptied into records, in parts by hash. If all groups
+/// are few, the workers' tables are merged at the end, else the records, part by part. Words of
+/// keys are payloads, codes, or a text's address and mark. Rows of row groups are grouped by their
+/// codes there (CodeGroups), if there are few codes. Distinct values are bits if they lie close
+/// enough together, else pairs of group and value, which are parted in the same way.
 class GroupBySink : public Sink {
  public:
   GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
@@ -37,9 +40,10 @@ class GroupBySink : public Sink {
  private:
   struct Key {
     BoundPtr expr;
-    std::shared_ptr<TextPool> pool;  // text without codes
+    std::size_t word;  ///< place in the shape
+    bool is_text() const noexcept { return expr->form == Form::kText; }
   };
-  /// A worker's groups, or, after merging, the groups of a part of the hashes.
+  /// A worker's groups, or, after merging, those of some parts.
   struct Groups {
     Groups(const GroupBySink& sink, std::vector<std::uint32_t> ranges);
     GroupTable table;
@@ -62,12 +66,25 @@ class GroupBySink : public Sink {
     std::vector<CodeMarks> marks;  // by aggregate
     std::uint64_t rows_by_codes = 0;
     std::uint64_t hand_overs = 0;
+    // What did not stay in the cache. Null: nothing yet.
+    std::unique_ptr<RecordParts> parts;               // groups
+    std::vector<std::unique_ptr<RecordParts>> pairs;  // by aggregate; of group and value
+    std::uint64_t rows_taken = 0;                     // since the table was empty
+    std::uint64_t rows_past_left = 0;                 // rows that go past the table
+    std::vector<std::uint64_t> hashes;                // of such rows
+    std::vector<AggregateState> row_states;           // their states
+    std::vector<std::uint64_t> key_rows;              // of a batch of pairs
   };
   /// The distinct values that have a bit: codes of the column's domain below `count`, or `count`
   /// payloads from `low` on. 0: no value has one.
   struct BitDomain {
     std::uint64_t count = 0;
     std::int64_t low = 0;
+  };
+  /// A distinct value: a payload or code, or a text's address and mark.
+  struct Distinct {
+    std::uint64_t word = 0;
+    std::uint64_t mark = 0;
   };
 
   void bind_aggregate(const Aggregate& aggregate);
@@ -83,32 +100,65 @@ class GroupBySink : public Sink {
   static std::uint64_t bytes_of(const Local& local) noexcept;
   void hand_over(Local& local) const;
   void hand_over_codes(Local& local) const;
-  static std::uint64_t key_word(const Key& key, const Segment& segment, const CodeGroups::Key& of,
-                                std::uint64_t code);
-  void note_distinct(std::size_t aggregate, std::uint32_t group, std::uint64_t word,
-                     Groups& into) const;
+  void put_entry(std::size_t key, const Segment& segment, const CodeGroups::Key& of,
+                 std::uint64_t code, std::size_t row, KeyWords& words) const;
+  void note_distinct(std::size_t aggregate, std::uint32_t group, Distinct value,
+                     Local& local) const;
   bool mark_distinct(std::size_t aggregate, const Segment& segment, std::uint32_t column,
                      std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                      Local& local) const;
   void hand_over_marks(std::size_t aggregate, Local& local) const;
+  void put_keys(const Batch& batch, Local& local) const;
   void find_groups(const Batch& batch, Local& local) const;
   void put_key(std::size_t key, ColumnView values, std::size_t rows, KeyWords& words) const;
-  void count_distinct(std::size_t aggregate, ColumnView values, const std::uint32_t* groups,
-                      std::size_t rows, Groups& into) const;
-  void merge_part(std::size_t part, std::size_t parts, Groups& into) const;
-  void merge_distinct(std::size_t aggregate, const Groups& from,
-                      const std::vector<std::uint32_t>& renumbered, Groups& into) const;
+  Distinct distinct_of(std::size_t aggregate, ColumnView values, std::size_t row) const;
+  void count_distinct(std::size_t aggregate, ColumnView values, std::size_t rows,
+                      Local& local) const;
+
+  // Groups and pairs beyond the cache: group_by_parts.cc.
+  KeyShape pair_shape(std::size_t aggregate) const;
+  std::uint64_t stores() const noexcept;
+  std::uint64_t store_bytes_max() const noexcept;
+  RecordParts& parts_of(Local& local) const;
+  RecordParts& pairs_of(std::size_t aggregate, Local& local) const;
+  std::uint64_t local_bytes_max() const noexcept;
+  std::uint64_t bytes_of_group() const noexcept;
+  void empty_if_full(Local& local) const;
+  void empty_groups(Local& local) const;
+  void empty_pairs(std::size_t aggregate, Local& local) const;
+  void add_pair(std::size_t aggregate, const std::uint64_t* key_row, Distinct value,
+                Local& local) const;
+  void push_past_table(const Batch& batch, Local& local) const;
+  void put_distinct_rows(std::size_t aggregate, ColumnView values, std::size_t rows,
+                         Local& local) const;
+  void count_pairs(std::size_t aggregate);
+  void count_pairs_of(std::size_t aggregate, const std::vector<RecordParts*>& sources,
+                      std::size_t part, Local& local) const;
+  void count_new_pairs(std::size_t aggregate, const GroupTable& pairs, std::uint32_t first,
+                       Local& local) const;
+  std::size_t parts_per_task() const;
+  Rows merge_parts();
+  void merge_part(std::size_t part, Groups& into) const;
+
+  std::vector<Local*> used_locals() const;
+  bool is_parted() const;
+  bool part();
+  void merge_groups(const Groups& from, Groups& into) const;
   void emit(const Groups& groups, Rows& rows, Charge& charge) const;
-  void explain(const std::vector<Groups>& all, bool is_array);
+  void explain(std::uint64_t groups) const;
+  void explain_parts() const;
   ColumnView emit_key(std::size_t key, const Groups& groups, std::size_t first, std::size_t count,
                       Vec& out) const;
   void count_bits(Groups& groups) const;
-  std::vector<Groups> merged();
+  Groups merged();
 
   RunContext& context_;
   Binder binder_;
   std::vector<Key> keys_;
+  KeyShape shape_;
   std::vector<BoundAggregate> aggregates_;
+  std::vector<std::size_t> state_at_;   // by aggregate: its first word in the record of a group
+  std::size_t record_words_ = 0;        // key row and packed states
   std::vector<BitDomain> bit_domains_;  // by aggregate
   bool is_of_columns_ = false;          // no keys, and every argument is a column
   bool is_by_codes_ = false;            // keys and arguments are columns that CodeGroups accepts

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/check.h"
@@ -63,15 +61,17 @@ void GroupBySink::expect(const Source& source) {
   }
 }
 
-void GroupBySink::note_distinct(std::size_t a, std::uint32_t group, std::uint64_t word,
-                                Groups& into) const {
+void GroupBySink::note_distinct(std::size_t a, std::uint32_t group, Distinct value,
+                                Local& local) const {
   const BitDomain& domain = bit_domains_[a];
-  const std::uint64_t bit = word - static_cast<std::uint64_t>(domain.low);
-  FLUGS_DCHECK(domain.count == 0 || (group == 0 && into.bits[a].size() * 64 > domain.count));
-  if (bit < domain.count)
-    into.bits[a][bit / 64] |= std::uint64_t{1} << (bit % 64);
-  else
-    into.distinct[a].insert(group, word);
+  const std::uint64_t bit = value.word - static_cast<std::uint64_t>(domain.low);
+  FLUGS_DCHECK(domain.count == 0 ||
+               (group == 0 && local.groups.bits[a].size() * 64 > domain.count));
+  if (bit < domain.count) {
+    local.groups.bits[a][bit / 64] |= std::uint64_t{1} << (bit % 64);
+    return;
+  }
+  local.groups.distinct[a].insert(group, value.word, value.mark);
 }
 
 std::uint64_t GroupBySink::bytes_of(const Local& local) noexcept {
@@ -127,14 +127,24 @@ bool GroupBySink::push_by_codes(const Segment& segment, const std::vector<std::u
   return true;
 }
 
-std::uint64_t GroupBySink::key_word(const Key& key, const Segment& segment,
-                                    const CodeGroups::Key& of, std::uint64_t code) {
+void GroupBySink::put_entry(std::size_t k, const Segment& segment, const CodeGroups::Key& of,
+                            std::uint64_t code, std::size_t row, KeyWords& words) const {
   const MainColumn& column = *of.column;
-  if (key.pool) return key.pool->intern(column.entry_text(code));
-  if (key.expr->form == Form::kCode)
-    return segment.domain_code(of.table_column, column.entry_value(code));
-  const auto word = static_cast<std::uint64_t>(column.entry_integer(code));
-  return key.expr->type.type == Type::kBool ? std::uint64_t{word != 0} : word;
+  const Key& key = keys_[k];
+  const bool is_null = column.entry_is_null(code);
+  words.note_null(key.word, row, is_null);
+  std::uint64_t& word = words.keys[key.word][row];
+  if (is_null) {
+    word = 0;
+    if (key.is_text()) words.keys[key.word + 1][row] = 0;
+  } else if (key.is_text()) {
+    words.put_text(key.word, row, column.entry_text(code));
+  } else if (key.expr->form == Form::kCode) {
+    word = segment.domain_code(of.table_column, column.entry_value(code));
+  } else {
+    word = static_cast<std::uint64_t>(column.entry_integer(code));
+    if (key.expr->type.type == Type::kBool) word = word != 0 ? 1 : 0;
+  }
 }
 
 void GroupBySink::hand_over_codes(Local& local) const {
@@ -150,13 +160,9 @@ void GroupBySink::hand_over_codes(Local& local) const {
     const std::size_t n = std::min(kBatchRows, found.size() - first);
     local.words.clear_nulls(n);
     for (std::size_t k = 0; k < keys_.size(); ++k)
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint64_t code = codes.code(found[first + i], k);
-        const bool is_null = codes.key(k).column->entry_is_null(code);
-        local.words.note_null(k, i, is_null);
-        local.words.keys[k][i] =
-            is_null ? 0 : key_word(keys_[k], codes.segment(), codes.key(k), code);
-      }
+      for (std::size_t i = 0; i < n; ++i)
+        put_entry(k, codes.segment(), codes.key(k), codes.code(found[first + i], k), i,
+                  local.words);
     local.groups.table.find(local.words, n, local.group_of.data());
     local.groups.grow_states(stride);
     FLUGS_CHECK(local.groups.states.size() >= local.groups.table.size() * stride);
@@ -164,6 +170,8 @@ void GroupBySink::hand_over_codes(Local& local) const {
       for (std::size_t a = 0; a < stride; ++a)
         merge(aggregates_[a], codes.state(found[first + i], a),
               local.groups.states[local.group_of[i] * stride + a]);
+    local.rows_taken += n;
+    empty_if_full(local);
   }
   codes.clear();
 }
@@ -184,17 +192,24 @@ bool GroupBySink::mark_distinct(std::size_t a, const Segment& segment, std::uint
 }
 
 void GroupBySink::hand_over_marks(std::size_t a, Local& local) const {
+  if (!keys_.empty()) return;  // no marks
   const BoundAggregate& aggregate = aggregates_[a];
+  local.groups.table.find(local.words, 1, local.group_of.data());
+  local.groups.grow_states(aggregates_.size());
+  const DistinctSet& set = local.groups.distinct[a];
   local.marks[a].hand_over([&](const Segment& segment, std::uint32_t table_column,
                                const MainColumn& column, std::uint64_t code) {
-    std::uint64_t word = 0;
-    if (aggregate.pool)
-      word = aggregate.pool->intern(column.entry_text(code));
-    else if (aggregate.form() == Form::kCode)
-      word = segment.domain_code(table_column, column.entry_value(code));
-    else
-      word = static_cast<std::uint64_t>(column.entry_integer(code));
-    note_distinct(a, 0, word, local.groups);
+    Distinct value;
+    if (aggregate.form() == Form::kText) {
+      const std::string_view text = column.entry_text(code);
+      value = {reinterpret_cast<std::uint64_t>(text.data()), text_mark(text)};
+    } else if (aggregate.form() == Form::kCode) {
+      value.word = segment.domain_code(table_column, column.entry_value(code));
+    } else {
+      value.word = static_cast<std::uint64_t>(column.entry_integer(code));
+    }
+    note_distinct(a, 0, value, local);
+    if (set.size() % kBatchRows == 0) empty_if_full(local);
   });
 }
 
@@ -202,30 +217,6 @@ void GroupBySink::hand_over(Local& local) const {
   if (local.codes) hand_over_codes(local);
   for (std::size_t a = 0; a < aggregates_.size(); ++a) hand_over_marks(a, local);
   local.groups.charge.set(bytes_of(local));
-}
-
-void GroupBySink::explain(const std::vector<Groups>& all, bool is_array) {
-  std::size_t groups = 0;
-  for (const Groups& part : all) groups += part.table.size();
-  explain_->details.push_back(fmt::format("{} groups, found {}", groups,
-                                          keys_.empty() ? "without keys"
-                                          : is_array    ? "by indexing an array"
-                                                        : "by hash"));
-  std::uint64_t by_codes = 0;
-  std::uint64_t hand_overs = 0;
-  for (const auto& local : locals_) {
-    if (!local) continue;
-    by_codes += local->rows_by_codes;
-    hand_overs += local->hand_overs;
-  }
-  if (by_codes != 0)
-    explain_->details.push_back(fmt::format(
-        "{} rows by codes of their row groups, looked up {} times", by_codes, hand_overs));
-  for (std::size_t a = 0; a < aggregates_.size(); ++a)
-    if (bit_domains_[a].count != 0)
-      explain_->details.push_back(
-          fmt::format("{}: a bit for each of {} {}", aggregates_[a].name, bit_domains_[a].count,
-                      aggregates_[a].form() == Form::kCode ? "codes" : "integers"));
 }
 
 }  // namespace flugs::query

@@ -1,6 +1,7 @@
 #include "query/operators/group_table.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -8,11 +9,34 @@
 
 namespace flugs::query {
 
-GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
-    : key_count_(key_count),
-      row_words_(key_count + KeyWords::null_words(key_count)),
+namespace {
+
+// Slots up to this size lie in the second-level cache, where a prefetch costs more than it saves.
+constexpr std::size_t kSlotsInCache = std::size_t{1} << 15;
+// Keys from the prefetch of a slot to its use, and from that of the row of its group.
+constexpr std::size_t kSlotAhead = 24;
+constexpr std::size_t kRowAhead = 12;
+
+bool is_same_text(std::uint64_t a, std::uint64_t b, std::uint64_t mark) noexcept {
+  const std::size_t size = static_cast<std::uint32_t>(mark);
+  return a == b || size == 0 ||
+         std::memcmp(text_of(a, mark).data(), text_of(b, mark).data(), size) == 0;
+}
+
+}  // namespace
+
+std::uint64_t text_mark(std::string_view text) {
+  if (text.size() > 0xFFFFFFFFu)
+    fail(StatusCode::kInvalidArgument, "group by: a text has 4 GB or more");
+  return (hash_text(text) & 0xFFFFFFFF00000000u) | text.size();
+}
+
+GroupTable::GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges)
+    : shape_(std::move(shape)),
+      word_count_(shape_.words()),
+      row_words_(word_count_ + KeyWords::null_words(word_count_)),
       scratch_(row_words_) {
-  FLUGS_CHECK(ranges.empty() || ranges.size() == key_count);
+  FLUGS_CHECK(ranges.empty() || (ranges.size() == word_count_ && !shape_.has_texts));
   std::uint64_t combinations = ranges.empty() ? kArrayMax + 1 : 1;
   for (const std::uint32_t range : ranges)  // one more for NULL
     combinations = std::min(combinations * (std::uint64_t{range} + 1), kArrayMax + 1);
@@ -22,35 +46,81 @@ GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
 }
 
 std::uint64_t GroupTable::hash_of(const std::uint64_t* row) const noexcept {
-  std::uint64_t hash = row[key_count_];
-  for (std::size_t k = 0; k < key_count_; ++k) hash = mix64(hash * 0x9e3779b97f4a7c15u + row[k]);
-  for (std::size_t w = key_count_ + 1; w < row_words_; ++w)
-    hash = mix64(hash * 0x9e3779b97f4a7c15u + row[w]);
+  std::uint64_t hash = row[word_count_];
+  for (std::size_t w = 0; w < word_count_; ++w)
+    if (shape_.is_address[w] == 0) hash = combine_hashes(hash, row[w]);
+  for (std::size_t w = word_count_ + 1; w < row_words_; ++w) hash = combine_hashes(hash, row[w]);
   return hash;
 }
 
+void GroupTable::hash(const KeyWords& words, std::size_t rows,
+                      std::uint64_t* hashes) const noexcept {
+  std::copy_n(words.nulls[0].data(), rows, hashes);
+  const auto take = [&](const std::vector<std::uint64_t>& column) {
+    for (std::size_t i = 0; i < rows; ++i) hashes[i] = combine_hashes(hashes[i], column[i]);
+  };
+  for (std::size_t w = 0; w < word_count_; ++w)
+    if (shape_.is_address[w] == 0) take(words.keys[w]);
+  for (std::size_t w = 1; w < words.nulls.size(); ++w) take(words.nulls[w]);
+}
+
+bool GroupTable::is_same(const std::uint64_t* a, const std::uint64_t* b) const noexcept {
+  if (!shape_.has_texts) return std::equal(a, a + row_words_, b);
+  for (std::size_t w = 0; w < row_words_; ++w) {
+    if (w >= word_count_ || shape_.is_address[w] == 0) {
+      if (a[w] != b[w]) return false;
+    } else if (a[w + 1] != b[w + 1] || !is_same_text(a[w], b[w], a[w + 1])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void GroupTable::copy_key(const KeyWords& words, std::size_t i) {
-  for (std::size_t k = 0; k < key_count_; ++k) scratch_[k] = words.keys[k][i];
-  for (std::size_t w = key_count_; w < row_words_; ++w)
-    scratch_[w] = words.nulls[w - key_count_][i];
+  for (std::size_t w = 0; w < word_count_; ++w) scratch_[w] = words.keys[w][i];
+  for (std::size_t w = word_count_; w < row_words_; ++w)
+    scratch_[w] = words.nulls[w - word_count_][i];
 }
 
 void GroupTable::find(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
-  FLUGS_CHECK(words.keys.size() == key_count_ && rows <= words.nulls[0].size());
-  if (key_count_ == 0) {
+  FLUGS_CHECK(words.keys.size() == word_count_ && rows <= words.nulls[0].size());
+  if (word_count_ == 0) {
     if (rows != 0 && hashes_.empty()) add(scratch_.data(), hash_of(scratch_.data()));
     std::fill_n(groups, rows, 0u);
   } else if (is_array()) {
     find_by_array(words, rows, groups);
   } else {
-    find_by_hash(words, rows, groups);
+    make_room(rows);
+    hash(words, rows, batch_hashes_.data());
+    find_by_hash(
+        [&](std::size_t i) {
+          copy_key(words, i);
+          return scratch_.data();
+        },
+        rows, groups);
+  }
+}
+
+void GroupTable::find_rows(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                           std::uint32_t* groups) {
+  FLUGS_DCHECK(stride >= row_words_ && rows <= kBatchRows);
+  if (word_count_ == 0) {
+    if (rows != 0 && hashes_.empty()) add(key_rows, hash_of(key_rows));
+    std::fill_n(groups, rows, 0u);
+  } else if (is_array()) {
+    for (std::size_t i = 0; i < rows; ++i)
+      groups[i] = find_at(index_of(key_rows + i * stride), key_rows + i * stride);
+  } else {
+    make_room(rows);
+    for (std::size_t i = 0; i < rows; ++i) batch_hashes_[i] = hash_of(key_rows + i * stride);
+    find_by_hash([&](std::size_t i) { return key_rows + i * stride; }, rows, groups);
   }
 }
 
 void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
   for (std::size_t i = 0; i < rows; ++i) {
     std::uint64_t index = 0;
-    for (std::size_t k = 0; k < key_count_; ++k) {
+    for (std::size_t k = 0; k < word_count_; ++k) {
       const bool null = words.is_null(k, i);
       FLUGS_DCHECK(null || words.keys[k][i] < ranges_[k]);
       index = index * (std::uint64_t{ranges_[k]} + 1) + (null ? ranges_[k] : words.keys[k][i]);
@@ -58,14 +128,31 @@ void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uin
     std::uint32_t group = array_[index];
     if (group == kNoGroup) {
       copy_key(words, i);
-      group = array_[index] = add(scratch_.data(), hash_of(scratch_.data()));
+      group = find_at(index, scratch_.data());
     }
     groups[i] = group;
   }
 }
 
+std::uint64_t GroupTable::index_of(const std::uint64_t* row) const noexcept {
+  std::uint64_t index = 0;
+  for (std::size_t k = 0; k < word_count_; ++k) {
+    const bool null = (row[word_count_ + k / 64] >> k % 64 & 1) != 0;
+    FLUGS_DCHECK(null || row[k] < ranges_[k]);
+    index = index * (std::uint64_t{ranges_[k]} + 1) + (null ? ranges_[k] : row[k]);
+  }
+  return index;
+}
+
+std::uint32_t GroupTable::find_at(std::uint64_t index, const std::uint64_t* row) {
+  FLUGS_DCHECK(index < array_.size());
+  std::uint32_t& group = array_[index];
+  if (group == kNoGroup) group = add(row, hash_of(row));
+  return group;
+}
+
 void GroupTable::find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups) {
-  FLUGS_CHECK(is_array() && key_count_ == 1);
+  FLUGS_CHECK(is_array() && word_count_ == 1);
   for (std::size_t i = 0; i < rows; ++i) {
     FLUGS_DCHECK(codes[i] < ranges_[0]);
     std::uint32_t& group = array_[codes[i]];
@@ -77,22 +164,34 @@ void GroupTable::find_codes(const std::uint32_t* codes, std::size_t rows, std::u
   }
 }
 
-void GroupTable::find_by_hash(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
+// `row_at` gives the row of a key, valid until the next call. The hashes are in batch_hashes_.
+template <typename RowAt>
+void GroupTable::find_by_hash(const RowAt& row_at, std::size_t rows, std::uint32_t* groups) {
+  const std::uint64_t* hashes = batch_hashes_.data();
+  if (slots_.size() <= kSlotsInCache) {
+    for (std::size_t i = 0; i < rows; ++i) groups[i] = find_row(row_at(i), hashes[i]);
+    return;
+  }
+  for (std::size_t i = 0; i < std::min(kSlotAhead, rows); ++i) prefetch_slot(hashes[i]);
   for (std::size_t i = 0; i < rows; ++i) {
-    copy_key(words, i);
-    groups[i] = find_row(scratch_.data(), hash_of(scratch_.data()));
+    if (i + kSlotAhead < rows) prefetch_slot(hashes[i + kSlotAhead]);
+    if (i + kRowAhead < rows) prefetch_row(hashes[i + kRowAhead]);
+    groups[i] = find_row(row_at(i), hashes[i]);
   }
 }
 
-std::uint32_t GroupTable::find(const std::uint64_t* key_row, std::uint64_t hash) {
-  FLUGS_DCHECK(hash == hash_of(key_row));
-  return find_row(key_row, hash);
+void GroupTable::prefetch_slot(std::uint64_t hash) const noexcept {
+  __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+}
+
+void GroupTable::prefetch_row(std::uint64_t hash) const noexcept {
+  const std::uint32_t group = slots_[hash & (slots_.size() - 1)].group;
+  if (group != kNoGroup) __builtin_prefetch(key_row(group));
 }
 
 std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash) {
-  if ((hashes_.size() + 1) * 2 > slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
-  FLUGS_DCHECK((slots_.size() & mask) == 0);
+  FLUGS_DCHECK((slots_.size() & mask) == 0 && hashes_.size() < slots_.size());
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     Slot& slot = slots_[at];
@@ -100,8 +199,7 @@ std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash)
       slot = {tag, add(row, hash)};
       return slot.group;
     }
-    if (slot.tag == tag && std::equal(row, row + row_words_, key_row(slot.group)))
-      return slot.group;
+    if (slot.tag == tag && is_same(row, key_row(slot.group))) return slot.group;
   }
 }
 
@@ -113,8 +211,14 @@ std::uint32_t GroupTable::add(const std::uint64_t* row, std::uint64_t hash) {
   return static_cast<std::uint32_t>(hashes_.size() - 1);
 }
 
-void GroupTable::grow() {
-  slots_.assign(std::max<std::size_t>(slots_.size() * 2, 256), Slot{0, kNoGroup});
+// Slots for as many more groups as the rows may have, half of them free.
+void GroupTable::make_room(std::size_t rows) {
+  if (batch_hashes_.empty()) batch_hashes_.resize(kBatchRows);
+  FLUGS_DCHECK(rows <= batch_hashes_.size());
+  std::size_t wanted = std::max<std::size_t>(slots_.size(), 256);
+  while ((hashes_.size() + rows) * 2 > wanted) wanted *= 2;
+  if (wanted == slots_.size()) return;
+  slots_.assign(wanted, Slot{0, kNoGroup});
   const std::size_t mask = slots_.size() - 1;
   for (std::uint32_t group = 0; group < hashes_.size(); ++group) {
     std::size_t at = hashes_[group] & mask;
@@ -123,27 +227,41 @@ void GroupTable::grow() {
   }
 }
 
-bool DistinctSet::insert(std::uint32_t group, std::uint64_t word) {
+void GroupTable::clear() {
+  rows_.clear();
+  hashes_.clear();
+  std::fill(slots_.begin(), slots_.end(), Slot{0, kNoGroup});
+  std::fill(array_.begin(), array_.end(), kNoGroup);
+}
+
+bool DistinctSet::insert(std::uint32_t group, std::uint64_t word, std::uint64_t mark) {
   FLUGS_DCHECK(group != kNoGroup);  // marks a free entry
   if ((size_ + 1) * 2 > entries_.size()) grow();
   const std::size_t mask = entries_.size() - 1;
-  for (std::size_t at = mix64(word + group * 0x9e3779b97f4a7c15u) & mask;; at = (at + 1) & mask) {
+  const std::uint64_t hashed = has_texts_ ? mark : word;
+  for (std::size_t at = mix64(hashed + group * 0x9e3779b97f4a7c15u) & mask;; at = (at + 1) & mask) {
     Entry& entry = entries_[at];
     if (entry.group == kNoGroup) {
-      entry = {word, group};
+      entry = {word, mark, group};
       ++size_;
       return true;
     }
-    if (entry.word == word && entry.group == group) return false;
+    if (entry.mark != mark || entry.group != group) continue;
+    if (has_texts_ ? is_same_text(entry.word, word, mark) : entry.word == word) return false;
   }
 }
 
 void DistinctSet::grow() {
-  std::vector<Entry> old(std::max<std::size_t>(entries_.size() * 2, 256), Entry{0, kNoGroup});
+  std::vector<Entry> old(std::max<std::size_t>(entries_.size() * 2, 256), Entry{0, 0, kNoGroup});
   old.swap(entries_);
   size_ = 0;
   for (const Entry& entry : old)
-    if (entry.group != kNoGroup) insert(entry.group, entry.word);
+    if (entry.group != kNoGroup) insert(entry.group, entry.word, entry.mark);
+}
+
+void DistinctSet::clear() {
+  std::fill(entries_.begin(), entries_.end(), Entry{0, 0, kNoGroup});
+  size_ = 0;
 }
 
 }  // namespace flugs::query

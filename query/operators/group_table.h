@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/check.h"
@@ -11,55 +12,90 @@ namespace flugs::query {
 
 inline constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
 
-/// The keys of a batch: a word per key and row (a payload, a double's bits or a code), and for each
-/// 64 keys a word per row with a bit for each key that is NULL. The word of a NULL key is 0.
-struct KeyWords {
-  /// Words for the NULLs of a row.
-  static constexpr std::size_t null_words(std::size_t key_count) noexcept {
-    return key_count / 64 + (key_count % 64 != 0 || key_count == 0 ? 1 : 0);
+/// The words of a key. A number or a code takes one word, and a text two: the address of its bytes,
+/// and its mark. The bytes outlive the query's operators (RunContext).
+struct KeyShape {
+  std::size_t words() const noexcept { return is_address.size(); }
+  /// Adds a key, and returns the place of its first word.
+  std::size_t add(bool is_text) {
+    const std::size_t at = is_address.size();
+    is_address.push_back(is_text ? 1 : 0);
+    if (is_text) is_address.push_back(0);
+    has_texts |= is_text;
+    return at;
   }
 
-  explicit KeyWords(std::size_t key_count)
-      : keys(key_count, std::vector<std::uint64_t>(kBatchRows)),
-        nulls(null_words(key_count), std::vector<std::uint64_t>(kBatchRows)) {}
+  std::vector<std::uint8_t> is_address;  ///< by word; the word behind an address is the text's mark
+  bool has_texts = false;
+};
+
+/// Half of a hash of the bytes, and their number. Texts with different marks differ. Fails with
+/// kInvalidArgument for a text of 4 GB.
+std::uint64_t text_mark(std::string_view text);
+inline std::string_view text_of(std::uint64_t address, std::uint64_t mark) noexcept {
+  return {reinterpret_cast<const char*>(address), static_cast<std::uint32_t>(mark)};
+}
+
+/// The keys of a batch: words per row as KeyShape says, and for each 64 words a word per row with a
+/// bit for the first word of each key that is NULL. The words of a NULL key are 0.
+struct KeyWords {
+  /// Words for the NULLs of a row.
+  static constexpr std::size_t null_words(std::size_t word_count) noexcept {
+    return word_count / 64 + (word_count % 64 != 0 || word_count == 0 ? 1 : 0);
+  }
+
+  explicit KeyWords(std::size_t word_count)
+      : keys(word_count, std::vector<std::uint64_t>(kBatchRows)),
+        nulls(null_words(word_count), std::vector<std::uint64_t>(kBatchRows)) {}
 
   /// No key of the first rows is NULL.
   void clear_nulls(std::size_t rows) {
     for (std::vector<std::uint64_t>& words : nulls) std::fill_n(words.begin(), rows, 0);
   }
-  void note_null(std::size_t key, std::size_t row, bool is_null = true) noexcept {
-    nulls[key / 64][row] |= std::uint64_t{is_null} << key % 64;
+  void note_null(std::size_t word, std::size_t row, bool is_null = true) noexcept {
+    nulls[word / 64][row] |= std::uint64_t{is_null} << word % 64;
   }
-  bool is_null(std::size_t key, std::size_t row) const noexcept {
-    return (nulls[key / 64][row] >> key % 64 & 1) != 0;
+  bool is_null(std::size_t word, std::size_t row) const noexcept {
+    return (nulls[word / 64][row] >> word % 64 & 1) != 0;
+  }
+  void put_text(std::size_t word, std::size_t row, std::string_view text) {
+    keys[word][row] = reinterpret_cast<std::uint64_t>(text.data());
+    keys[word + 1][row] = text_mark(text);
   }
 
   std::vector<std::vector<std::uint64_t>> keys;
   std::vector<std::vector<std::uint64_t>> nulls;
 };
 
-/// Numbers distinct keys from 0 on, in the order in which they come.
+/// Numbers distinct keys from 0 on, in the order in which they come. The row of a key is its words,
+/// and then the words of NULL bits.
 class GroupTable {
  public:
   /// The words of each key that are not NULL are below `ranges`, which the caller sees to; empty:
   /// unknown. With few combinations the number comes from an array, else from a hash table.
-  GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges);
+  GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges);
 
   bool is_array() const noexcept { return !ranges_.empty(); }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(hashes_.size()); }
   void find(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
   /// The same for a table with one key where is_array(), by codes of rows without NULLs.
   void find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups);
-  /// The number of one key row of another table.
-  std::uint32_t find(const std::uint64_t* key_row, std::uint64_t hash);
+  /// The same for rows of keys that lie `stride` words apart, kBatchRows at most.
+  void find_rows(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                 std::uint32_t* groups);
+  /// The hashes of a batch's keys.
+  void hash(const KeyWords& words, std::size_t rows, std::uint64_t* hashes) const noexcept;
+  std::uint64_t hash_of(const std::uint64_t* row) const noexcept;
+  /// Forgets the groups, and keeps the memory.
+  void clear();
 
-  /// Words of the keys, then the words of NULL bits.
+  std::size_t row_words() const noexcept { return row_words_; }
   const std::uint64_t* key_row(std::uint32_t group) const noexcept {
     FLUGS_DCHECK(group < size());
     return rows_.data() + std::size_t{group} * row_words_;
   }
-  bool is_null(std::uint32_t group, std::size_t key) const noexcept {
-    return (key_row(group)[key_count_ + key / 64] >> key % 64 & 1) != 0;
+  bool is_null(std::uint32_t group, std::size_t word) const noexcept {
+    return (key_row(group)[word_count_ + word / 64] >> word % 64 & 1) != 0;
   }
   std::uint64_t hash(std::uint32_t group) const noexcept {
     FLUGS_DCHECK(group < size());
@@ -68,6 +104,11 @@ class GroupTable {
   std::uint64_t bytes() const noexcept {
     return rows_.capacity() * 8 + hashes_.capacity() * 8 + slots_.capacity() * sizeof(Slot) +
            array_.capacity() * 4;
+  }
+  /// Bytes of a group in a hash table that is half full.
+  static std::uint64_t bytes_of_group(const KeyShape& shape) noexcept {
+    const std::size_t words = shape.words() + KeyWords::null_words(shape.words());
+    return (words + 1) * sizeof(std::uint64_t) + 2 * sizeof(Slot);
   }
 
   /// Largest number of combinations for an array: it stays in the first-level cache, or nearly.
@@ -79,43 +120,62 @@ class GroupTable {
     std::uint32_t group;
   };
   void find_by_array(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
-  void find_by_hash(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
+  template <typename RowAt>
+  void find_by_hash(const RowAt& row_at, std::size_t rows, std::uint32_t* groups);
+  std::uint32_t find_at(std::uint64_t index, const std::uint64_t* row);
+  std::uint64_t index_of(const std::uint64_t* row) const noexcept;
   std::uint32_t find_row(const std::uint64_t* row, std::uint64_t hash);
+  bool is_same(const std::uint64_t* a, const std::uint64_t* b) const noexcept;
   std::uint32_t add(const std::uint64_t* row, std::uint64_t hash);
   void copy_key(const KeyWords& words, std::size_t i);
-  std::uint64_t hash_of(const std::uint64_t* row) const noexcept;
-  void grow();
+  void make_room(std::size_t rows);
+  void prefetch_slot(std::uint64_t hash) const noexcept;
+  void prefetch_row(std::uint64_t hash) const noexcept;
 
-  std::size_t key_count_;
+  KeyShape shape_;
+  std::size_t word_count_;
   std::size_t row_words_;
   std::vector<std::uint32_t> ranges_;
   std::vector<std::uint32_t> array_;
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> rows_;
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::uint64_t> scratch_;  // one key row
+  std::vector<std::uint64_t> scratch_;       // one key row
+  std::vector<std::uint64_t> batch_hashes_;  // of the keys that are looked up
 };
 
-/// Distinct pairs of group and value.
+/// Distinct pairs of group and value, whose word is a number or the address of a text.
 class DistinctSet {
  public:
-  /// True when the pair is new.
-  bool insert(std::uint32_t group, std::uint64_t word);
+  explicit DistinctSet(bool has_texts = false) : has_texts_(has_texts) {}
+  /// True when the pair is new. `mark` is the text's.
+  bool insert(std::uint32_t group, std::uint64_t word, std::uint64_t mark = 0);
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (const Entry& entry : entries_)
-      if (entry.group != kNoGroup) visit(entry.group, entry.word);
+      if (entry.group != kNoGroup) visit(entry.group, entry.word, entry.mark);
   }
+  std::size_t size() const noexcept { return size_; }
+  /// Forgets the pairs, and keeps the memory.
+  void clear();
   std::uint64_t bytes() const noexcept { return entries_.capacity() * sizeof(Entry); }
 
  private:
   struct Entry {
     std::uint64_t word;
+    std::uint64_t mark;
     std::uint32_t group;
   };
+
+ public:
+  /// Bytes of a pair in a set that is half full.
+  static constexpr std::uint64_t kPairBytes = 2 * sizeof(Entry);
+
+ private:
   void grow();
   std::vector<Entry> entries_;
   std::size_t size_ = 0;
+  bool has_texts_;
 };
 
 }  // namespace flugs::query

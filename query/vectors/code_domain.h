@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -96,31 +94,6 @@ class FixedTexts : public CodeDomain {
  private:
   std::vector<std::string_view> texts_;
   std::unordered_map<std::string_view, std::uint32_t> codes_;
-};
-
-/// Texts that workers meet while a query runs. The bytes stay where they are.
-///
-/// Thread-safety: intern from any thread; text when no thread interns any more.
-class TextPool : public CodeDomain {
- public:
-  using CodeDomain::CodeDomain;
-  std::uint32_t intern(std::string_view text);
-  std::uint32_t count() const noexcept override { return 0; }
-  std::int64_t integer(std::uint32_t) const noexcept override { return 0; }
-  std::string_view text(std::uint32_t code) const noexcept override {
-    const Shard& shard = shards_[code % kShards];
-    const std::size_t index = code / kShards;
-    return index < shard.texts.size() ? shard.texts[index] : std::string_view();
-  }
-
- private:
-  static constexpr std::uint32_t kShards = 16;
-  struct Shard {
-    std::mutex mutex;
-    std::unordered_map<std::string_view, std::uint32_t> codes;
-    std::deque<std::string_view> texts;
-  };
-  std::array<Shard, kShards> shards_;
 };
 
 }  // namespace flugs::query

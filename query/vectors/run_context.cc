@@ -20,7 +20,8 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
       progress(options.progress),
       threads(thread_count),
       crew(database->query_crew()),
-      budget(options.memory_bytes_max) {
+      budget(options.memory_bytes_max),
+      temporary_folder(options.temporary_folder) {
   FLUGS_CHECK(query != nullptr);
   FLUGS_CHECK(threads >= 1);
 }

@@ -44,9 +44,17 @@ class MemoryBudget {
                                          std::to_string(bytes_max_) +
                                          " (RunOptions::memory_bytes_max) are in use");
     }
-    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
-    while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+    note_peak(used);
+  }
+  /// False: there is not that much left.
+  bool try_take(std::uint64_t bytes) noexcept {
+    const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (used > bytes_max_) {
+      used_.fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
     }
+    note_peak(used);
+    return true;
   }
   void give_back(std::uint64_t bytes) noexcept {
     const std::uint64_t before = used_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -56,6 +64,12 @@ class MemoryBudget {
   std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
  private:
+  void note_peak(std::uint64_t used) noexcept {
+    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+    while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+    }
+  }
+
   std::uint64_t bytes_max_;
   std::atomic<std::uint64_t> used_{0};
   std::atomic<std::uint64_t> peak_{0};
@@ -166,7 +180,8 @@ struct RunContext {
   std::uint32_t threads;  ///< largest number; fewer if the system refuses some
   Crew& crew;
   MemoryBudget budget;
-  bool is_dry = false;  ///< explain only: plans are made, no rows are read
+  std::string temporary_folder;  ///< RunOptions::temporary_folder
+  bool is_dry = false;           ///< explain only: plans are made, no rows are read
   std::atomic<std::uint64_t> rows_scanned{0};
   std::atomic<std::uint64_t> rows_skipped{0};
   std::atomic<std::uint64_t> entries_read{0};

@@ -81,14 +81,15 @@ TEST_CASE("the checks of batches and held rows fire", "[query]") {
 
 TEST_CASE("the checks of groups fire", "[query]") {
   using namespace query;
-  FLUGS_CHECK_FIRES("ranges.size() == key_count", GroupTable(2, {3}));
-  GroupTable table(1, {});
+  const KeyShape one{{0}, false};
+  FLUGS_CHECK_FIRES("ranges.size() == word_count_", GroupTable({{0, 0}, false}, {3}));
+  GroupTable table(one, {});
   const std::uint32_t code = 3;
   std::uint32_t group = 0;
   FLUGS_CHECK_FIRES("is_array()", table.find_codes(&code, 1, &group));
-  FLUGS_CHECK_FIRES("words.keys.size() == key_count_", table.find(KeyWords(2), 1, &group));
+  FLUGS_CHECK_FIRES("words.keys.size() == word_count_", table.find(KeyWords(2), 1, &group));
   if (!kHasDebugChecks) return;
-  GroupTable by_array(1, {3});
+  GroupTable by_array(one, {3});
   FLUGS_CHECK_FIRES("codes[i] < ranges_[0]", by_array.find_codes(&code, 1, &group));
   FLUGS_CHECK_FIRES("group < size()", table.hash(0));
   FLUGS_CHECK_FIRES("group != kNoGroup", DistinctSet().insert(kNoGroup, 1));

@@ -1,0 +1,114 @@
+#include "query/operators/record_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+namespace {
+
+// The first chunk of a part is small, since there are many parts; the last ones are long enough for
+// reading and writing them one after the other.
+constexpr std::size_t kChunkRecordsMin = 32;
+constexpr std::size_t kChunkRecordsMax = kBatchRows;
+// Records that are read back at a time: several pages, and little beside a small budget.
+constexpr std::size_t kReadRecords = 512;
+
+}  // namespace
+
+RecordParts::RecordParts(std::size_t words, RunContext& context, std::string owner,
+                         std::uint64_t bytes_max)
+    : context_(context), owner_(std::move(owner)), words_(words), bytes_max_(bytes_max) {
+  FLUGS_CHECK(words != 0);
+}
+
+RecordParts::~RecordParts() {
+  for (std::size_t part = 0; part < kParts; ++part) release(part);
+}
+
+std::size_t RecordParts::used(const Part& part, const Chunk& chunk) noexcept {
+  return &chunk == &part.chunks.back() ? static_cast<std::size_t>(part.next - chunk.words.get())
+                                       : chunk.word_count;
+}
+
+void RecordParts::grow(Part& part) {
+  const std::size_t records =
+      part.chunks.empty() ? kChunkRecordsMin
+                          : std::min(part.chunks.back().word_count / words_ * 2, kChunkRecordsMax);
+  const std::uint64_t bytes = records * words_ * sizeof(std::uint64_t);
+  if (bytes_ + bytes > bytes_max_ || !context_.budget.try_take(bytes)) {
+    spill();
+    context_.budget.take(bytes, owner_);
+  }
+  part.bytes += bytes;
+  bytes_ += bytes;
+  part.chunks.push_back(
+      {std::make_unique_for_overwrite<std::uint64_t[]>(records * words_), records * words_});
+  part.next = part.chunks.back().words.get();
+  part.end = part.next + records * words_;
+}
+
+void RecordParts::spill() {
+  if (bytes_ == 0) return;
+  if (!file_) file_.emplace(context_.temporary_folder);
+  for (std::size_t p = 0; p < kParts; ++p) {
+    Part& part = parts_[p];
+    if (part.chunks.empty()) continue;
+    for (const Chunk& chunk : part.chunks) {
+      const std::size_t count = used(part, chunk);
+      const std::uint64_t offset = file_->append(chunk.words.get(), count * sizeof(std::uint64_t));
+      if (!part.segments.empty() &&
+          part.segments.back().offset + part.segments.back().word_count * 8 == offset)
+        part.segments.back().word_count += count;
+      else
+        part.segments.push_back({offset, count});
+    }
+    part.chunks.clear();
+    part.next = part.end = nullptr;
+    context_.budget.give_back(std::exchange(part.bytes, 0));
+  }
+  bytes_ = 0;
+  context_.check_stop();
+}
+
+void RecordParts::visit(
+    std::size_t part_index,
+    FunctionRef<void(const std::uint64_t* records, std::size_t count)> take) const {
+  const Part& part = parts_[part_index];
+  const std::size_t batch_words = kReadRecords * words_;
+  for (const Chunk& chunk : part.chunks) take(chunk.words.get(), used(part, chunk) / words_);
+  if (part.segments.empty()) return;
+  Charge charge(context_.budget, owner_);
+  charge.set(batch_words * sizeof(std::uint64_t));
+  const auto buffer = std::make_unique_for_overwrite<std::uint64_t[]>(batch_words);
+  for (const Segment& segment : part.segments)
+    for (std::size_t done = 0; done < segment.word_count; done += batch_words) {
+      const std::size_t count = std::min(batch_words, segment.word_count - done);
+      file_->read(segment.offset + done * sizeof(std::uint64_t), buffer.get(),
+                  count * sizeof(std::uint64_t));
+      take(buffer.get(), count / words_);
+    }
+}
+
+std::uint64_t RecordParts::records() const noexcept {
+  std::uint64_t words = 0;
+  for (const Part& part : parts_) {
+    for (const Chunk& chunk : part.chunks) words += used(part, chunk);
+    for (const Segment& segment : part.segments) words += segment.word_count;
+  }
+  return words / words_;
+}
+
+void RecordParts::release(std::size_t part_index) noexcept {
+  FLUGS_CHECK(part_index < kParts);
+  Part& part = parts_[part_index];
+  part.chunks.clear();
+  part.segments.clear();
+  part.next = part.end = nullptr;
+  context_.budget.give_back(std::exchange(part.bytes, 0));
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "query/operators/spill_file.h"
+#include "query/vectors/run_context.h"
+
+namespace flugs::query {
+
+/// Records of so many words, in parts by the upper bits of a hash: equal keys are in the same part,
+/// so parts can be worked on one by one. Records beyond `bytes_max`, or beyond the query's budget,
+/// go to a temporary file.
+///
+/// Thread-safety: one worker adds; then several may visit and release parts, each one of its own.
+class RecordParts {
+ public:
+  static constexpr unsigned kPartBits = 8;
+  static constexpr std::size_t kParts = std::size_t{1} << kPartBits;
+  static constexpr std::size_t part_of(std::uint64_t hash) noexcept {
+    return hash >> (64 - kPartBits);
+  }
+
+  RecordParts(std::size_t words, RunContext& context, std::string owner, std::uint64_t bytes_max);
+  RecordParts(const RecordParts&) = delete;
+  RecordParts& operator=(const RecordParts&) = delete;
+  ~RecordParts();
+
+  std::size_t words() const noexcept { return words_; }
+  /// A new record, to be written before the next call. Fails with kOutOfMemory, or with kIoError
+  /// when the temporary file cannot be written.
+  std::uint64_t* add(std::uint64_t hash) {
+    Part& part = parts_[part_of(hash)];
+    if (part.next == part.end) grow(part);
+    std::uint64_t* record = part.next;
+    part.next += words_;
+    return record;
+  }
+  /// Calls `take` with all records of a part, kBatchRows at most each time. Fails with kIoError.
+  void visit(std::size_t part,
+             FunctionRef<void(const std::uint64_t* records, std::size_t count)> take) const;
+  void release(std::size_t part) noexcept;
+  std::uint64_t records() const noexcept;
+  /// Bytes that went to the temporary file.
+  std::uint64_t spilled_bytes() const noexcept { return file_ ? file_->bytes() : 0; }
+
+ private:
+  struct Chunk {
+    std::unique_ptr<std::uint64_t[]> words;
+    std::size_t word_count;
+  };
+  struct Segment {
+    std::uint64_t offset;
+    std::size_t word_count;
+  };
+  struct Part {
+    std::uint64_t* next = nullptr;
+    std::uint64_t* end = nullptr;
+    std::vector<Chunk> chunks;  // all but the last one are full
+    std::vector<Segment> segments;
+    std::uint64_t bytes = 0;  // of chunks, taken from the budget
+  };
+  static std::size_t used(const Part& part, const Chunk& chunk) noexcept;
+  void grow(Part& part);
+  void spill();
+
+  RunContext& context_;
+  std::string owner_;
+  std::size_t words_;
+  std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;  // of all parts, while records are added
+  std::array<Part, kParts> parts_;
+  std::optional<SpillFile> file_;
+};
+
+}  // namespace flugs::query
