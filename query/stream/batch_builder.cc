@@ -194,6 +194,9 @@ std::size_t BatchBuilder::append_codes(Building& to, DomainTexts& texts, const C
 void BatchBuilder::close(Building& building, const StreamColumn& of) {
   BatchValues& column = building.column;
   column.ints = of.ints;
+  // Rows came with places for NULLs, because others next to them have some.
+  column.has_nulls =
+      column.has_nulls && std::memchr(column.values.view(true).nulls, 1, rows_) != nullptr;
   if (of.form == Form::kText) {
     const auto* offsets = static_cast<const std::int32_t*>(column.values.view(false).data);
     column.bytes.resize(static_cast<std::size_t>(offsets[rows_]));
