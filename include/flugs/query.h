@@ -120,7 +120,7 @@ class Query {
   /// not be used or written to meanwhile.
   /// Fails with: kNotFound (a table), kInvalidArgument (a column that does not exist or exists
   /// twice, types that do not fit, an option, an ended transaction), kOverflow, kOutOfMemory
-  /// (memory_bytes_max; the message names the operator), kCancelled.
+  /// (memory_bytes_max; the message names the operator), kIoError (temporary_folder), kCancelled.
   Result<QueryResult> run(const Transaction& transaction, const RunOptions& options = {}) const;
   /// Begins to run the query as `run` does, for a caller that pulls its rows in batches. Groups,
   /// sorted rows and the right sides of joins are made before it returns. Fails with: as

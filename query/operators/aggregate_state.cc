@@ -226,12 +226,16 @@ void merge(const BoundAggregate& aggregate, const AggregateState& from, Aggregat
     }
     case AggregateKind::kVariance:
     case AggregateKind::kStddev: {
+      if (first) {  // the square of a large mean may not be finite
+        into = from;
+        return;
+      }
       // Chan, Golub, LeVeque: the deviations of two parts and of their means.
       const auto a = static_cast<double>(into.count);
       const auto b = static_cast<double>(from.count);
       const double delta = from.mean - into.mean;
       into.real += from.real + delta * delta * a * b / (a + b);
-      into.mean = first ? from.mean : into.mean + delta * b / (a + b);
+      into.mean += delta * b / (a + b);
       break;
     }
     default:

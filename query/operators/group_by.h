@@ -121,7 +121,7 @@ class GroupBySink : public Sink {
   std::uint64_t store_bytes_max() const noexcept;
   RecordParts& parts_of(Local& local) const;
   RecordParts& pairs_of(std::size_t aggregate, Local& local) const;
-  std::uint64_t local_bytes_max() const noexcept;
+  std::uint64_t local_bytes_max(const RecordParts* store, bool is_array) const noexcept;
   std::uint64_t bytes_of_group() const noexcept;
   void empty_if_full(Local& local) const;
   void empty_groups(Local& local) const;

@@ -56,10 +56,15 @@ RecordParts& GroupBySink::pairs_of(std::size_t a, Local& local) const {
   return *local.pairs[a];
 }
 
-std::uint64_t GroupBySink::local_bytes_max() const noexcept {
+// Records are not merged before the end, so their number grows with that of the rows. A store that
+// is filling up therefore lets its worker's table grow beyond the cache, as does an array, which
+// has at most so many groups.
+std::uint64_t GroupBySink::local_bytes_max(const RecordParts* store, bool is_array) const noexcept {
+  const std::uint64_t share = context_.budget.bytes_max() / context_.threads / stores();
+  if (is_array) return std::max(share / 8, kLocalBytesMin);
   // A table that grows has up to four times as much room as it needs.
-  return std::clamp(context_.budget.bytes_max() / 32 / context_.threads / stores(), kLocalBytesMin,
-                    kLocalBytesMax);
+  if (store != nullptr && store->is_filling()) return std::max(share / 16, kLocalBytesMin);
+  return std::clamp(share / 32, kLocalBytesMin, kLocalBytesMax);
 }
 
 // In a hash table that is half full.
@@ -68,13 +73,16 @@ std::uint64_t GroupBySink::bytes_of_group() const noexcept {
 }
 
 void GroupBySink::empty_if_full(Local& local) const {
-  const std::uint64_t bytes_max = local_bytes_max();
   for (std::size_t a = 0; a < aggregates_.size(); ++a)
-    if (local.groups.distinct[a].size() * DistinctSet::kPairBytes > bytes_max)
+    if (local.groups.distinct[a].size() * DistinctSet::kPairBytes >
+        local_bytes_max(local.pairs[a].get(), false))
       empty_pairs(a, local);
   const GroupTable& table = local.groups.table;
-  if (keys_.empty() || table.size() * bytes_of_group() <= bytes_max) return;
-  if (!table.is_array() && local.rows_taken < table.size() * kRowsPerGroupMin)
+  const RecordParts* store = local.parts.get();
+  if (keys_.empty() || table.size() * bytes_of_group() <= local_bytes_max(store, table.is_array()))
+    return;
+  const bool is_filling = store != nullptr && store->is_filling();
+  if (!table.is_array() && !is_filling && local.rows_taken < table.size() * kRowsPerGroupMin)
     local.rows_past_left = table.size() * kRowsPast;
   empty_groups(local);
 }
@@ -233,7 +241,8 @@ std::size_t GroupBySink::parts_per_task() const {
   std::uint64_t records = 0;
   for (Local* local : used_locals())
     if (local->parts) records += local->parts->records();
-  const std::uint64_t of_task = std::min(kTaskRecords, local_bytes_max() / bytes_of_group());
+  const std::uint64_t of_task =
+      std::min(kTaskRecords, local_bytes_max(nullptr, false) / bytes_of_group());
   std::size_t parts = 1;
   while (parts < RecordParts::kParts && records * parts < of_task * RecordParts::kParts) parts *= 2;
   return parts;

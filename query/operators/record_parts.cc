@@ -10,9 +10,10 @@ namespace flugs::query {
 
 namespace {
 
-// The first chunk of a part is small, since there are many parts; the last ones are long enough for
-// reading and writing them one after the other.
-constexpr std::size_t kChunkRecordsMin = 32;
+// The first chunk of a part is small, since there are many parts, and all of them must have one
+// before the first spill; the last ones are long enough for reading and writing them one after the
+// other.
+constexpr std::size_t kFirstRecordsMax = 32;
 constexpr std::size_t kChunkRecordsMax = kBatchRows;
 // Records that are read back at a time: several pages, and little beside a small budget.
 constexpr std::size_t kReadRecords = 512;
@@ -23,6 +24,8 @@ RecordParts::RecordParts(std::size_t words, RunContext& context, std::string own
                          std::uint64_t bytes_max)
     : context_(context), owner_(std::move(owner)), words_(words), bytes_max_(bytes_max) {
   FLUGS_CHECK(words != 0);
+  const std::uint64_t records = bytes_max / (kParts * words * sizeof(std::uint64_t)) / 2;
+  first_records_ = std::clamp<std::uint64_t>(records, 1, kFirstRecordsMax);
 }
 
 RecordParts::~RecordParts() {
@@ -36,7 +39,7 @@ std::size_t RecordParts::used(const Part& part, const Chunk& chunk) noexcept {
 
 void RecordParts::grow(Part& part) {
   const std::size_t records =
-      part.chunks.empty() ? kChunkRecordsMin
+      part.chunks.empty() ? first_records_
                           : std::min(part.chunks.back().word_count / words_ * 2, kChunkRecordsMax);
   const std::uint64_t bytes = records * words_ * sizeof(std::uint64_t);
   if (bytes_ + bytes > bytes_max_ || !context_.budget.try_take(bytes)) {

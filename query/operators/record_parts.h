@@ -46,6 +46,8 @@ class RecordParts {
              FunctionRef<void(const std::uint64_t* records, std::size_t count)> take) const;
   void release(std::size_t part) noexcept;
   std::uint64_t records() const noexcept;
+  /// Whether half of the room is taken, or records have gone to a file. For the worker that adds.
+  bool is_filling() const noexcept { return file_.has_value() || bytes_ > bytes_max_ / 2; }
   /// Bytes that went to the temporary file.
   std::uint64_t spilled_bytes() const noexcept { return file_ ? file_->bytes() : 0; }
 
@@ -73,7 +75,8 @@ class RecordParts {
   std::string owner_;
   std::size_t words_;
   std::uint64_t bytes_max_;
-  std::uint64_t bytes_ = 0;  // of all parts, while records are added
+  std::size_t first_records_;  // of a part's first chunk
+  std::uint64_t bytes_ = 0;    // of all parts, while records are added
   std::array<Part, kParts> parts_;
   std::optional<SpillFile> file_;
 };

@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "flugs/query.h"
+#include "query/operators/aggregate_state.h"
 #include "query/operators/group_table.h"
 #include "test/support/random.h"
 #include "test/support/temporary_database.h"
@@ -320,4 +321,17 @@ TEST_CASE("texts with the same mark are different groups and values", "[query]")
   CHECK(insert(second));
   CHECK(!insert(copy));
   CHECK(set.size() == 2);
+}
+
+TEST_CASE("deviations of values whose squares are not finite survive a merge", "[query]") {
+  BoundAggregate variance;
+  variance.kind = AggregateKind::kVariance;
+  AggregateState from;
+  from.count = 2;
+  from.mean = 1e200;
+  AggregateState into;
+  merge(variance, from, into);
+  CHECK(into.count == 2);
+  CHECK(into.mean == 1e200);
+  CHECK(into.real == 0);
 }
