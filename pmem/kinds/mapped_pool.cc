@@ -37,8 +37,8 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
   return begin_use();
 }
 
-/// Protocol in-use, at opening. Where a pool is no longer on devices that count it loses the mark
-/// that it has brought along: opening it was accepted.
+/// Protocol in-use, at opening. A pool that lies on devices without a count now loses the mark that
+/// it has brought along: opening it was accepted.
 Status MappedPool::begin_use() {
   const bool has_count = nvdimms_.shutdowns && medium_->facts().flush == FlushMethod::kInstructions;
   const ShutdownCount by = has_count ? *nvdimms_.shutdowns : ShutdownCount{};
@@ -50,10 +50,12 @@ Status MappedPool::begin_use() {
   return is_marked_ ? drain() : Status();
 }
 
-/// In a forked child draining fails, so the child does not end what its parent goes on using.
+/// In a forked child draining fails, so the child does not end what its parent goes on using, and
+/// does not wait for a thread that it has not got. The allocator's thread stores until it ends.
 void MappedPool::end_use() noexcept {
   if (!is_marked_ || !drain().ok()) return;
   detach_allocator();
+  if (!drain().ok()) return;
   {
     Persister persister(*medium_);
     set_in_use(*root_, {}, persister);

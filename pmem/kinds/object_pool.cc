@@ -42,7 +42,7 @@ Status read_from(std::span<const std::byte> file, std::uint64_t offset, std::spa
 
 ObjectPool::~ObjectPool() {
   if (journal_ != nullptr) is_open_ ? end_journal() : journal_->remove_ring();
-  if (is_open_) end_use();
+  end_use();  // also when opening has failed behind the mark
   detach();
   at_fork_.leave();
 }

@@ -239,10 +239,9 @@ Status check_shutdowns(const PoolHeader& header, const Nvdimms& found, const std
   const ShutdownCount then{header.used_devices, header.shutdown_count};
   if (found.shutdowns == then) return {};
   constexpr const char* kAdvice =
-      "lines that commits were promised may be lost. Run `flugs pool check` on it; restore a "
-      "backup "
-      "unless you can do without the newest changes; OpenOptions::accept_lost_lines opens it all "
-      "the same";
+      "lines that commits were promised may be lost, unless this is a copy of a pool that was in "
+      "use. Run `flugs pool check` on it; restore a backup unless you can do without the newest "
+      "changes; OpenOptions::accept_lost_lines opens it all the same";
   if (!found.shutdowns)
     return corrupt(where, fmt::format("the pool was in use on devices {:016x} after {} shutdowns "
                                       "without power, and what their count is now is not known, "

@@ -218,6 +218,17 @@ TEST_CASE("a forked child that closes the pool leaves its parent's mark", "[pmem
   CHECK(mark_of(path) == ShutdownCount{});
 }
 
+TEST_CASE("an opening that fails behind the mark takes it back", "[pmem][shutdown]") {
+  DeviceTree tree;
+  tree.add_dimm(0, 3);
+  const TemporaryPath path;
+  PoolOptions options = options_on(tree, path);
+  REQUIRE(Pool::create(options).ok());
+  options.max_bytes = std::uint64_t{4} << 20;  // less than the pool has
+  CHECK(Pool::open(options).status().code() == StatusCode::kInvalidArgument);
+  CHECK(mark_of(path) == ShutdownCount{});
+}
+
 TEST_CASE("where the caches are durable no line is flushed", "[pmem][shutdown]") {
   DeviceTree tree;
   tree.add_dimm(0, 3);
