@@ -251,7 +251,7 @@ TEST_CASE("groups in parts and in temporary files are those of a plain map", "[q
       check_all(table, right, options, ways);
       CHECK(ways.in_files == 0);
       Ways scarce;
-      options.memory_bytes_max = kRows * 600;
+      options.memory_bytes_max = kRows * 900;
       check_all(table, right, options, scarce);
       CHECK(scarce.in_parts >= 3);
       CHECK(scarce.in_files >= 3);
@@ -264,7 +264,7 @@ TEST_CASE("a group by in parts can be stopped, and fails without a folder for it
   PartedTable table;
   RunOptions options;
   options.threads = 2;
-  options.memory_bytes_max = kRows * 600;
+  options.memory_bytes_max = kRows * 900;
   options.temporary_folder = "/dev/null/no folder";
   const Keys keys = {"many", "name"};
   const Result<QueryResult> refused = table.run(grouped(keys), options);
