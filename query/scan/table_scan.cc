@@ -176,9 +176,11 @@ void TableScan::begin(const Sink& sink) {
   for (const std::uint32_t s : best_first()) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
-    const bool is_whole = !has_row_ids_ && sink.takes_segments() && segment.answers_whole() &&
-                          needs_no_filter(segment);
-    const std::uint32_t step = is_whole ? std::max(rows, 1u) : at_once;
+    const bool takes_all = needs_no_filter(segment);
+    const bool is_whole =
+        !has_row_ids_ && sink.takes_segments() && segment.answers_whole() && takes_all;
+    // A filter leaves few of a morsel's rows, and is quicker on many.
+    const std::uint32_t step = is_whole ? std::max(rows, 1u) : takes_all ? at_once : kScanRows;
     if (is_whole && rows > 0 && sink.takes_headers() && segment.sees_all()) ++by_header_;
     for (std::uint32_t first = 0; first < rows; first += step)
       morsels_.push_back({s, first, std::min(step, rows - first)});
