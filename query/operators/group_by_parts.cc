@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint64_t kLocalBytesMax = std::uint64_t{8} << 20;
 // Below this size, emptying a table frees less than the records take.
 constexpr std::uint64_t kLocalBytesMin = std::uint64_t{32} << 10;
-// The table of fewer rows per group than this is not worth its lookups. Then so many times as many
-// rows go past it before it is tried again.
+// A table with fewer rows per group than this is not worth its lookups. After it has been emptied,
+// kRowsPast rows for each of its groups go past it.
 constexpr std::uint64_t kRowsPerGroupMin = 2;
 constexpr std::uint64_t kRowsPast = 32;
 // Records that a task merges, so that its start and its results are worth it.
@@ -56,9 +56,9 @@ RecordParts& GroupBySink::pairs_of(std::size_t a, Local& local) const {
   return *local.pairs[a];
 }
 
-// Records are not merged before the end, so their number grows with that of the rows. A store that
-// is filling up therefore lets its worker's table grow beyond the cache, as does an array, which
-// has at most so many groups.
+// Records are not merged before the end, so their number grows with that of the rows. When a store
+// is filling up, its worker's table may therefore grow beyond the cache. An array may do so from
+// the beginning: the number of its groups is bounded.
 std::uint64_t GroupBySink::local_bytes_max(const RecordParts* store, bool is_array) const noexcept {
   const std::uint64_t share = context_.budget.bytes_max() / context_.threads / stores();
   if (is_array) return std::max(share / 8, kLocalBytesMin);
@@ -169,6 +169,7 @@ void GroupBySink::push_past_table(const Batch& batch, Local& local) const {
     for (std::size_t a = 0; a < stride; ++a)
       pack(aggregates_[a], local.row_states[i * stride + a], record + state_at_[a]);
   }
+  if (parts.is_filling()) local.rows_past_left = 0;
   local.groups.charge.set(bytes_of(local));
 }
 

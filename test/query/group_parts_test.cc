@@ -259,6 +259,33 @@ TEST_CASE("groups in parts and in temporary files are those of a plain map", "[q
   }
 }
 
+TEST_CASE("records do not grow with the rows when the table has room for the groups", "[query]") {
+  constexpr std::int64_t kManyRows = 60'000;
+  constexpr std::int64_t kGroups = 1500;  // more than a table has before its store is filling up
+  MemoryDatabase database(std::size_t{64} << 20);
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).column("key", Type::kInt64).direct();
+  schema.primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  Random random(5);
+  for (std::int64_t id = 0; id < kManyRows; ++id)
+    must(t.insert(table, {Value::int64(id), Value::int64(std::int64_t(random.below(kGroups)))}));
+  RunOptions options;
+  options.threads = 1;
+  options.memory_bytes_max = std::uint64_t{2} << 20;
+  const QueryResult result = must(Query::table("t").group_by({"key"}, {sum("id")}).run(t, options));
+  CHECK(result.row_count() == kGroups);
+  const std::string plan = result.explain();
+  INFO(plan);
+  const std::size_t end = plan.find(" records of groups");
+  REQUIRE(end != std::string::npos);
+  const std::size_t begin = plan.find_last_not_of("0123456789", end - 1) + 1;
+  const std::int64_t records = std::stoll(plan.substr(begin, end - begin));
+  CHECK(records > kGroups);  // so the store was filling up
+  CHECK(records < kManyRows / 2);
+}
+
 TEST_CASE("a group by in parts can be stopped, and fails without a folder for its file",
           "[query]") {
   PartedTable table;
