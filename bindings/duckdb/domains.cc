@@ -30,13 +30,13 @@ constexpr std::uint64_t kSmallMax = 1000;
 // A column with an eighth as many values as rows is taken for unique.
 constexpr std::uint64_t kUniqueShare = 8;
 
-// Rows of the delta are read one by one, some 75 ns each with twelve columns. Of a table with more
-// places for them a sample is read.
+// Rows of the delta are read one by one, some 75 ns each with twelve columns. If a table has more
+// places for them than this, a sample is read instead.
 constexpr std::uint64_t kDeltaRowsMax = 20'000;
 // Rows of a chunk of the delta, at most.
 constexpr std::uint64_t kChunkRows = std::uint64_t{1} << 17;
-// Nobody can interrupt planning: DuckDB tells an extension nothing of it. So what takes longer
-// ends, and a sample is read. It may be columns of groups with many dead rows.
+// DuckDB does not tell an extension of an interrupt. So a look that takes longer ends by itself,
+// and a sample is read instead. Groups with many dead rows take long: their columns are read.
 constexpr std::chrono::milliseconds kLookMax{20};
 
 // Rows of a sample. Its least and greatest values are near those of the table, unless few rows have
@@ -75,7 +75,8 @@ bool is_like(std::uint64_t rows, std::uint64_t before) noexcept {
   return std::max(rows, before) - std::min(rows, before) <= before / 4;
 }
 
-// Of the columns at `counted`, in order. Fails with kCancelled after kLookMax, or when asked to.
+// Reads the bounds of the columns `counted`, in that order, from all rows. Fails with kCancelled
+// after kLookMax, or when `stop` is requested.
 Result<std::vector<Bounds>> read_bounds(const Transaction& snapshot, const Table& table,
                                         const std::vector<std::uint16_t>& counted,
                                         const std::stop_token& stop) {
@@ -106,7 +107,7 @@ Result<std::vector<Bounds>> read_bounds(const Transaction& snapshot, const Table
   return bounds;
 }
 
-// The same of rows at random places. Nothing: too few were found.
+// Reads the same bounds from rows at random places. Nothing: too few rows were found.
 Result<std::optional<std::vector<Bounds>>> sample_bounds(const Transaction& snapshot,
                                                          const Table& table, std::uint64_t places,
                                                          const std::vector<std::uint16_t>& counted,
@@ -131,7 +132,7 @@ Result<std::optional<std::vector<Bounds>>> sample_bounds(const Transaction& snap
   return std::optional(std::move(bounds));
 }
 
-// Nothing: it cannot be told.
+// Nothing: the table has too few rows for a sample of its places.
 Result<std::optional<Domains>> look_for(Database& database, const Table& table, std::uint64_t rows,
                                         const std::stop_token& stop) {
   const std::vector<ColumnSchema>& columns = table.schema().columns;

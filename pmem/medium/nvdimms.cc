@@ -129,7 +129,7 @@ ShutdownCount sum_of(std::vector<Dimm> dimms) {
   std::string ids;
   for (const Dimm& dimm : dimms) {
     ids += dimm.id;
-    ids += '\n';  // no line has one
+    ids += '\n';  // an identity has none: it is a line of a file
     sum.count += dimm.count;
   }
   sum.devices = XXH3_64bits(ids.data(), ids.size());

@@ -13,9 +13,9 @@
 
 namespace flugs::query {
 
-/// Records of so many words, in parts by the upper bits of a hash: equal keys are in the same part,
-/// so parts can be worked on one by one. Records beyond `bytes_max`, or beyond the query's budget,
-/// go to a temporary file.
+/// Records of `words` words each, in parts by the upper bits of a hash. Records with equal keys are
+/// in the same part, so parts can be worked on one by one. Records beyond `bytes_max`, or beyond
+/// the query's budget, go to a temporary file.
 ///
 /// Thread-safety: one worker adds; then several may visit and release parts, each one of its own.
 class RecordParts {

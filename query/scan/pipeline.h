@@ -49,8 +49,8 @@ class Sink {
   /// Whether the header of a segment has all that the sink wants, if all rows of the segment are
   /// wanted.
   virtual bool takes_headers() const noexcept { return false; }
-  /// Row positions that a worker should take at a time, if that is fewer than the source would
-  /// take. A multiple of kBatchRows.
+  /// Row positions that a worker should take at a time where no filter leaves rows out, if that is
+  /// fewer than the source would take. A multiple of kBatchRows.
   virtual std::uint32_t morsel_rows_max() const noexcept {
     return std::numeric_limits<std::uint32_t>::max();
   }

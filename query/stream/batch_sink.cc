@@ -9,8 +9,8 @@ namespace flugs::query {
 
 namespace {
 
-// With keep_apart: batches of some columns stay in the second-level cache until their user has read
-// them, and the next ones have the same memory.
+// With keep_apart, and without a filter: batches of a few columns stay in the second-level cache
+// until their user has read them, and the next ones have the same memory.
 constexpr std::uint32_t kApartRows = 4 * kBatchRows;
 
 bool is_number(const BoundExpr& expr) noexcept {
