@@ -1,10 +1,49 @@
-"""Packages of PyPI for the scripts in tools/ that run other engines for comparison."""
+"""Packages of PyPI: virtual environments of files of requirements, and packages for the scripts in
+tools/ that run other engines for comparison."""
 
+import fcntl
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
+
+CACHE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".cache")
+
+
+def run(*command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def get_uv():
+    """The installer uv, which takes an eighth of the time of pip: pip gets it once, into .cache/uv.
+    None if it cannot be had."""
+    home = os.path.join(CACHE, "uv")
+    uv = os.path.join(home, "bin", "uv")
+    os.makedirs(CACHE, exist_ok=True)
+    with open(os.path.join(CACHE, "uv.lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        if not os.path.exists(uv):
+            venv.create(home, with_pip=True, clear=True)
+            if not run(os.path.join(home, "bin", "python"), "-m", "pip", "install", "--quiet",
+                       "uv==0.13.9"):
+                return None
+    return uv
+
+
+def install_requirements(home, requirements):
+    """A virtual environment with the packages of a file. False, and no environment, if these cannot
+    be had."""
+    uv = get_uv()
+    venv.create(home, with_pip=uv is None, clear=True)
+    python = os.path.join(home, "bin", "python")
+    installer = [python, "-m", "pip", "install"] if uv is None else [
+        uv, "pip", "install", "--no-cache", "--no-config", "--python", python]
+    if not run(*installer, "--quiet", "--requirement", requirements):
+        shutil.rmtree(home)
+        return False
+    return True
 
 
 def import_packages(tool, packages):
@@ -14,8 +53,7 @@ def import_packages(tool, packages):
         return [importlib.import_module(name) for name in packages]
     except ImportError:
         pass
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    home = os.path.join(root, ".cache", tool)
+    home = os.path.join(CACHE, tool)
     python = os.path.join(home, "bin", "python")
     if os.path.realpath(sys.prefix) == os.path.realpath(home):
         subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True,
