@@ -15,10 +15,14 @@ endfunction()
 # the checks for undefined behaviour the library (LAYER) has all; our programs and tests go without
 # four that are a third of the time to compile them. The address sanitizer still stops at a null
 # pointer that is read; a misaligned one, or one of another type, is not noticed there.
-# BRIEF: a program that does little itself, and calls the library.
+# BRIEF: a program that does little itself, and calls the library. UNTIMED: its own work is in no
+# figure, so the release build compiles it with -Og, in half of the time that -O3 takes.
 function(flugs_settings target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  if("UNTIMED" IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+  endif()
   if(FLUGS_DEVELOPER)
     # Objects say nothing of where the checkout is: ccache finds those of another one.
     target_compile_options(${target} PRIVATE -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.
