@@ -31,8 +31,14 @@ enum class Zeros : std::uint8_t {
   kUnshared,  ///< Persister::zero_unshared
 };
 
-/// Space that extents for new data leave free.
+/// Space that extents for new data leave free. Of a free piece it counts whole steps: deletions
+/// take extents of up to that size, and smaller pieces, however many, hold none of these.
 struct Reserve {
+  static constexpr std::uint64_t kStepBytes = 16384;
+  static constexpr std::uint64_t countable(std::uint64_t piece_bytes) noexcept {
+    return piece_bytes / kStepBytes * kStepBytes;
+  }
+
   std::uint64_t bytes = 0;  ///< in all; what is beyond `piece` is for deletions alone
   std::uint64_t piece = 0;  ///< the largest free piece has at least this many bytes
 };

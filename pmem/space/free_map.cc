@@ -11,12 +11,14 @@ void FreeMap::enter(Extent piece) {
   by_offset_.emplace(piece.offset, piece.bytes);
   by_size_.emplace(piece.bytes, piece.offset);
   free_bytes_ += piece.bytes;
+  reservable_bytes_ += Reserve::countable(piece.bytes);
 }
 
 void FreeMap::leave(std::map<std::uint64_t, std::uint64_t>::iterator piece) {
   const std::size_t erased = by_size_.erase({piece->second, piece->first});
   FLUGS_CHECK(erased == 1 && free_bytes_ >= piece->second);
   free_bytes_ -= piece->second;
+  reservable_bytes_ -= Reserve::countable(piece->second);
   by_offset_.erase(piece);
 }
 

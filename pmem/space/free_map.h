@@ -38,6 +38,8 @@ class FreeMap {
   std::uint64_t bytes_ending_at(std::uint64_t offset) const noexcept;
 
   std::uint64_t free_bytes() const noexcept { return free_bytes_; }
+  /// Of these, the ones that Reserve counts.
+  std::uint64_t reservable_bytes() const noexcept { return reservable_bytes_; }
   std::uint64_t piece_count() const noexcept { return by_offset_.size(); }
   std::uint64_t largest_bytes() const noexcept {
     return by_size_.empty() ? 0 : by_size_.rbegin()->first;
@@ -50,6 +52,7 @@ class FreeMap {
   std::map<std::uint64_t, std::uint64_t> by_offset_;           // offset -> bytes
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // (bytes, offset)
   std::uint64_t free_bytes_ = 0;
+  std::uint64_t reservable_bytes_ = 0;
 };
 
 }  // namespace flugs::pmem

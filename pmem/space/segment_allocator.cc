@@ -186,8 +186,12 @@ std::uint64_t SegmentAllocator::kept_bytes(Purpose purpose) const noexcept {
 bool SegmentAllocator::has_reserve(Purpose purpose) const noexcept {
   const std::uint64_t kept = kept_bytes(purpose);
   if (kept == 0) return true;
-  std::uint64_t bytes = free_.free_bytes() + holes_.free_bytes();
-  for (const Arena& arena : arenas_) bytes += arena.end - arena.allocated_limit;
+  std::uint64_t bytes = free_.reservable_bytes() + holes_.reservable_bytes();
+  for (const Arena& arena : arenas_) {
+    const std::uint64_t free_end = free_.bytes_ending_at(arena.allocated_limit);
+    bytes += Reserve::countable(free_end + arena.end - arena.allocated_limit) -
+             Reserve::countable(free_end);
+  }
   return bytes >= kept && (purpose != Purpose::kNewData || largest_piece() >= reserve_.piece);
 }
 

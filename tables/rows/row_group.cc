@@ -53,6 +53,8 @@ std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
 std::uint64_t RowGroup::offset_in_pool() const noexcept { return pool_.offset_of(&layout_).offset; }
 
 std::uint64_t RowGroup::block_bytes() const noexcept {
+  static_assert(RowGroupLayout::kBlockRows * sizeof(mvcc::VersionLayout) <=
+                pmem::Reserve::kStepBytes);
   return std::uint64_t{std::min(layout_.row_count, RowGroupLayout::kBlockRows)} *
          sizeof(mvcc::VersionLayout);
 }

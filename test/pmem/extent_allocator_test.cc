@@ -121,6 +121,32 @@ TEST_CASE("what is pledged is for reclaiming only, and refusals are counted", "[
   persister.fence("extent-zero/1");
 }
 
+TEST_CASE("small free pieces are no part of what is kept for deletions", "[pmem][extent]") {
+  const PoolBuffer buffer(524288);
+  auto pool = Pool::create_in_memory(buffer.span(), small_options());
+  REQUIRE(pool.ok());
+  ExtentAllocator& allocator = (*pool)->allocator();
+  Persister persister((*pool)->medium());
+  const Result<Extent> large = allocator.allocate(6 * Reserve::kStepBytes, persister);
+  REQUIRE(large.ok());
+  std::vector<Extent> small;
+  for (;;) {
+    const Result<Extent> extent = allocator.allocate(4096, persister);
+    if (!extent.ok()) break;
+    small.push_back(*extent);
+  }
+  allocator.release(*large);
+  for (std::size_t i = 0; i < small.size(); i += 2) allocator.release(small[i]);
+  REQUIRE(allocator.free_bytes() > 10 * Reserve::kStepBytes);
+  allocator.pledge(4 * Reserve::kStepBytes);
+  CHECK(allocator.allocate(2 * Reserve::kStepBytes, persister).ok());
+  CHECK(allocator.allocate(Reserve::kStepBytes, persister).code() == StatusCode::kOutOfSpace);
+  for (int i = 0; i < 4; ++i)
+    CHECK(allocator.allocate(Reserve::kStepBytes, persister, Purpose::kReclaim).ok());
+  check_balance(allocator);
+  persister.fence("extent-zero/1");
+}
+
 TEST_CASE("merges leave the part of a reserve that deletions need", "[pmem][extent]") {
   const PoolBuffer buffer(262144);
   auto pool = Pool::create_in_memory(buffer.span(), small_options());
