@@ -1,11 +1,12 @@
-// The work that tools/instructions counts: TPC-C's history, then TATP's mix, on small populations
-// in a new pool, one thread, the same work each time.
+// The work that tools/instructions counts: TPC-C's history, TATP's mix, then single operations, on
+// small populations in a new pool, one thread, the same work each time.
 //     flugs_instructions POOL
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "bench/instructions/operations.h"
 #include "bench/tatp/tatp_load.h"
 #include "bench/tatp/tatp_transactions.h"
 #include "bench/tpcc/tpcc_history.h"
@@ -61,6 +62,7 @@ Status run(const char* path) {
   if (!database.ok()) return std::move(database).status();
   Status status = run_tpcc(*database);
   if (status.ok()) status = run_tatp(*database);
+  if (status.ok()) status = bench::run_operations(*database);
   return status;
 }
 
