@@ -46,23 +46,25 @@ bool OrderedIndex::has_bad_fill(Purpose purpose, const Path& path) const noexcep
 
 // ---- insert
 
-void OrderedIndex::insert(const OrderedEntry& entry) {
+void OrderedIndex::insert(const OrderedEntry& entry, bool is_whole) {
+  const EntryTarget target{is_whole ? nullptr : compare_, entry};
   SpinWait wait;
-  while (try_insert(entry, false) == Outcome::kAgain) wait.once();
+  while (try_insert(target, false) == Outcome::kAgain) wait.once();
 }
 
 bool OrderedIndex::insert_unless_there(const OrderedEntry& entry) {
+  const EntryTarget target{compare_, entry};
   SpinWait wait;
   for (;;) {
-    const Outcome outcome = try_insert(entry, true);
+    const Outcome outcome = try_insert(target, true);
     if (outcome != Outcome::kAgain) return outcome == Outcome::kDone;
     wait.once();
   }
 }
 
-OrderedIndex::Outcome OrderedIndex::try_insert(const OrderedEntry& entry, bool may_be_there) {
+OrderedIndex::Outcome OrderedIndex::try_insert(const EntryTarget& target, bool may_be_there) {
   Path path;
-  const EntryTarget target{compare_, entry};
+  const OrderedEntry& entry = target.entry;
   const Descent descent = descend<Purpose::kInsert>(target, path);
   if (descent == Descent::kBadFill) split(path);
   if (descent != Descent::kLeaf) return Outcome::kAgain;
@@ -140,18 +142,19 @@ OrderedEntry OrderedIndex::split_inner(Inner& left, Node*& right_out, bool at_ri
 
 // ---- erase
 
-bool OrderedIndex::erase(const OrderedEntry& entry) {
+bool OrderedIndex::erase(const OrderedEntry& entry, bool is_whole) {
+  const EntryTarget target{is_whole ? nullptr : compare_, entry};
   SpinWait wait;
   for (;;) {
-    const Outcome outcome = try_erase(entry);
+    const Outcome outcome = try_erase(target);
     if (outcome != Outcome::kAgain) return outcome == Outcome::kDone;
     wait.once();
   }
 }
 
-OrderedIndex::Outcome OrderedIndex::try_erase(const OrderedEntry& entry) {
+OrderedIndex::Outcome OrderedIndex::try_erase(const EntryTarget& target) {
   Path path;
-  const EntryTarget target{compare_, entry};
+  const OrderedEntry& entry = target.entry;
   const Descent descent = descend<Purpose::kErase>(target, path);
   if (descent == Descent::kBadFill) join(path);
   if (descent != Descent::kLeaf) return Outcome::kAgain;

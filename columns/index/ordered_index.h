@@ -42,6 +42,8 @@ inline bool precedes(const OrderedIndexCompare* compare, const OrderedEntry& a,
   return a.prefix != b.prefix ? a.prefix < b.prefix : compare_rows(compare, a.row, b.row) < 0;
 }
 
+struct EntryTarget;
+
 /// A DRAM B+-tree of (key, row) for many readers and writers at once. Readers take no lock: they
 /// note the version of a node, read, and start again if the version has changed (optimistic lock
 /// coupling, Leis et al., "The ART of Practical Synchronization"). Writers lock the nodes that they
@@ -74,11 +76,13 @@ class OrderedIndex {
   OrderedIndex& operator=(const OrderedIndex&) = delete;
 
   /// The entry must not be present; the key of its row must be readable by `compare` already.
-  void insert(const OrderedEntry& entry);
+  /// `is_whole`: the prefix says all of the key, so entries with the same prefix have the same key,
+  /// and no rows are compared.
+  void insert(const OrderedEntry& entry, bool is_whole = false);
   /// The same for an entry that may be present; false if it is.
   bool insert_unless_there(const OrderedEntry& entry);
   /// False when absent. The key of its row must still be readable.
-  bool erase(const OrderedEntry& entry);
+  bool erase(const OrderedEntry& entry, bool is_whole = false);
 
   /// Visits the entries inside the range in ascending order until `visit` returns false. No entry
   /// with a prefix below `lower_prefix` may be inside. Entries inserted or erased meanwhile may be
@@ -145,12 +149,12 @@ class OrderedIndex {
   Descent descend(const Target& target, Path& path) const;
   bool has_bad_fill(Purpose purpose, const Path& path) const noexcept;
 
-  Outcome try_insert(const OrderedEntry& entry, bool may_be_there);
+  Outcome try_insert(const EntryTarget& target, bool may_be_there);
   void split(const Path& path);
   OrderedEntry split_leaf(Leaf& left, Node*& right_out, bool at_right_edge);
   OrderedEntry split_inner(Inner& left, Node*& right_out, bool at_right_edge);
 
-  Outcome try_erase(const OrderedEntry& entry);
+  Outcome try_erase(const EntryTarget& target);
   Outcome erase_largest(const Path& path, const OrderedEntry& entry);
   void join(const Path& path);
   void join_leaves(Inner& parent, std::uint32_t i, Leaf& left, Leaf& right);

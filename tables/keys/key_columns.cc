@@ -166,11 +166,25 @@ Status KeyColumns::judge(std::uint32_t candidate, const mvcc::Visibility& visibi
   return Status(concurrent ? StatusCode::kConflict : StatusCode::kAlreadyExists);
 }
 
-columns::OrderedEntry KeyColumns::ordered_entry(std::uint32_t row) const noexcept {
+columns::OrderedEntry KeyColumns::ordered_entry(std::uint32_t row, bool& is_whole) const noexcept {
   KeyPrefix prefix;
   const RowView view = rows_.view(row);
-  for (const std::uint16_t i : columns())
-    prefix.add(view.value(*columns_[i], i), columns_[i]->type());
+  for (const std::uint16_t i : columns()) {
+    if (prefix.is_full()) {
+      is_whole = false;
+      return {prefix.bits(), row};
+    }
+    const columns::Column& column = *columns_[i];
+    const bool is_dropped = !view.is_in_group() && column.is_dropped();
+    if (is_dropped || (column.nullable() && view.is_null(column, i))) {
+      prefix.add_null(column.type());
+    } else if (column.is_text()) {
+      prefix.add_text(view.text(column, i));
+    } else {
+      prefix.add_payload(view.integer(column, i), column.type());
+    }
+  }
+  is_whole = prefix.is_whole();
   return {prefix.bits(), row};
 }
 

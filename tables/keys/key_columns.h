@@ -85,7 +85,12 @@ class KeyColumns : public columns::OrderedIndexCompare {
   /// Hash of all columns of the key.
   std::uint64_t record_hash(std::uint32_t row) const noexcept;
 
-  columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
+  /// `is_whole`: whether the prefix says all of the key.
+  columns::OrderedEntry ordered_entry(std::uint32_t row, bool& is_whole) const noexcept;
+  columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept {
+    bool is_whole = false;
+    return ordered_entry(row, is_whole);
+  }
   KeyPrefix prefix_of(std::span<const Value> values) const noexcept;
   /// -1, 0, 1: the row's key is before, inside or behind the range.
   int place_of(std::uint32_t row, const KeyRange& range) const noexcept;

@@ -23,14 +23,15 @@ class KeyPrefix {
  public:
   /// Adds the value, checked and normalised, of a column of that type.
   void add(const Value& v, Type column) noexcept {
-    switch (lane_of(column)) {
-      case Lane::kReal:
-        return put(v.is_null() ? 0 : ordered(v.raw()), 8);
-      case Lane::kText:
-        return v.is_null() ? put(0, 1) : add_text(v.as_string());
-      case Lane::kInt:
-        return v.is_null() ? put(0, 1) : add_integer(v.raw());
-    }
+    if (v.is_null()) return add_null(column);
+    return lane_of(column) == Lane::kText ? add_text(v.as_string()) : add_payload(v.raw(), column);
+  }
+  void add_null(Type column) noexcept { put(0, lane_of(column) == Lane::kReal ? 8 : 1); }
+  /// The same for a value of fixed width that is not NULL.
+  void add_payload(std::int64_t raw, Type column) noexcept {
+    FLUGS_DCHECK(lane_of(column) != Lane::kText);
+    if (lane_of(column) == Lane::kReal) return put(ordered(raw), 8);
+    add_integer(raw);
   }
   void add_integer(std::int64_t v) noexcept {
     // Numbers from 0 up, and from -1 down, are in classes by their length.
@@ -63,6 +64,8 @@ class KeyPrefix {
   /// Whether everything fitted: then exactly the keys that begin so have prefixes from bits() to
   /// greatest().
   bool is_whole() const noexcept { return used_ <= kPrefixBytes; }
+  /// Whether further columns change nothing.
+  bool is_full() const noexcept { return used_ >= kPrefixBytes; }
 
  private:
   /// How many first bytes there are for numbers of one byte, of two and so on.

@@ -25,8 +25,16 @@ class OrderedEntries final {
 
   explicit OrderedEntries(const EntriesOrigin& origin);
 
-  void insert(std::uint32_t row) { index_.insert(key_.ordered_entry(row)); }
-  void erase(std::uint32_t row) { index_.erase(key_.ordered_entry(row)); }
+  void insert(std::uint32_t row) {
+    bool is_whole = false;
+    const columns::OrderedEntry entry = key_.ordered_entry(row, is_whole);
+    index_.insert(entry, is_whole);
+  }
+  void erase(std::uint32_t row) {
+    bool is_whole = false;
+    const columns::OrderedEntry entry = key_.ordered_entry(row, is_whole);
+    index_.erase(entry, is_whole);
+  }
   void walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
             std::vector<columns::OrderedEntry>* in_dram) const;
 

@@ -170,6 +170,27 @@ TEST_CASE("an ordered index behaves like a set") {
   SECTION("very few entries") { compare_with_model({1000, 3, 120}, true, 6, 200'000); }
 }
 
+TEST_CASE("rows are not compared for an entry whose prefix says all of its key") {
+  LongKeys keys(20'000);
+  OrderedIndex index(&keys);
+  Model model(Less{nullptr});
+  std::mt19937_64 random(8);
+  for (std::uint32_t row = 0; row < 20'000; ++row) {
+    const OrderedEntry entry{random() % 50, row};
+    index.insert(entry, true);
+    model.insert(entry);
+  }
+  require_sound(index);
+  REQUIRE(scan_all(index) == std::vector<OrderedEntry>(model.begin(), model.end()));
+  keys.calls = 0;
+  index.insert({7, 20'000}, true);
+  REQUIRE(index.erase({7, 20'000}, true));
+  REQUIRE(!index.erase({7, 20'000}, true));
+  for (const OrderedEntry& entry : model) REQUIRE(index.erase(entry, true));
+  REQUIRE(keys.calls == 0);
+  REQUIRE(index.size() == 0);
+}
+
 TEST_CASE("full keys are compared only where prefixes are equal") {
   LongKeys keys(100'000);
   OrderedIndex index(&keys);
