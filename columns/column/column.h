@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,11 @@ class Column {
     return normalised(is_own(value) ? value : exact_value(value, type_, scale_).value_or(value),
                       type_);
   }
+  /// The payload of the normalised value, which is not NULL; not for texts.
+  std::int64_t payload_of(const Value& value) const noexcept {
+    FLUGS_DCHECK(!is_text_ && !value.is_null());
+    return is_plain_ ? plain_payload(value) : normalised(value, type_).raw();
+  }
   bool nullable() const noexcept { return nullable_; }
   bool is_dictionary() const noexcept { return is_dictionary_; }
   bool is_text() const noexcept { return is_text_; }
@@ -140,6 +146,33 @@ class Column {
   /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with
   /// the cell commits. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The same for a value that is stored as it is, or has been encoded not long ago, if that takes
+  /// no call. Also gives the narrowest width, as bits_for does. False: encode must do it.
+  bool encode_at_once(const Value& value, Cell& cell, std::uint8_t& bits) const noexcept {
+    if (is_dropped()) return false;
+    if (!is_plain_) {
+      if (!has_texts_of_rows() || value.is_null() ||
+          value.as_string().size() > text_cell::kInlineBytesMax)
+        return false;
+      cell = text_cell::make_inline(value.as_string());
+      bits = 128;
+      return true;
+    }
+    const std::int64_t raw = value.is_null() ? 0 : plain_payload(value);
+    if (is_dictionary_) {
+      const std::uint32_t code =
+          value.is_null() ? dictionary_.durable_null_code() : dictionary_.encoded_lately(raw);
+      if (code == Dictionary::kNone) return false;
+      cell = {code, 0, false};
+      bits = code_bits_for(std::uint64_t{code} + 1);
+      return true;
+    }
+    cell.low = is_narrow_ ? static_cast<std::uint32_t>(raw) : static_cast<std::uint64_t>(raw);
+    cell.high = 0;
+    cell.is_null = value.is_null();
+    bits = possible_bits(integer_bits_for(cell.low));
+    return true;
+  }
   /// The same for a value from another row of the column: long text that the column already has is
   /// not stored again.
   Result<Cell> encode_stored(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
@@ -229,8 +262,15 @@ class Column {
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
               const Value& value) const noexcept {
-    // The common key columns: integers that the row holds itself and that are never NULL.
+    // The common key columns: integers that have a ValueID, or that the row holds itself and that
+    // are never NULL.
     const DecodeKind kind = decoder_.kind.load(std::memory_order_relaxed);
+    if (kind == DecodeKind::kCode8 || kind == DecodeKind::kCode16) {
+      const auto code = static_cast<std::uint32_t>(layout.load(row, index));
+      if (code == dictionary_.null_code() || value.is_null())
+        return code == dictionary_.null_code() && value.is_null();
+      return dictionary_.integer(code) == value.raw();
+    }
     if (kind == DecodeKind::kNarrow && !nullable_)
       return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     if (kind == DecodeKind::kWide && !nullable_)
@@ -277,6 +317,11 @@ class Column {
     const Column* found = at_edition(layout.edition(index));
     return found == this ? nullptr : found;
   }
+  // As normalised does: a payload wider than its type must not get into a cell.
+  std::int64_t plain_payload(const Value& value) const noexcept {
+    const bool is_cut = is_narrow_ || value.type() == Type::kInt32;
+    return is_cut ? static_cast<std::int32_t>(value.raw()) : value.raw();
+  }
   bool equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
                          const Value& value) const noexcept;
   bool own_equals(const RowLayout& layout, const std::byte* row, std::size_t index,
@@ -297,6 +342,11 @@ class Column {
     std::string name;
     std::string owner;
   };
+  /// The nearest width of a cell in which a row holds integers of the type itself.
+  std::uint8_t possible_bits(std::uint8_t bits) const noexcept {
+    FLUGS_DCHECK(!is_text_);
+    return std::clamp(bits, cell_bits_min_, cell_bits_max_);
+  }
   static Names names_of(const std::string& name, const std::string& table);
   const std::string& owner() const noexcept { return names_.get().owner; }
   Published<Names> names_;
@@ -307,6 +357,9 @@ class Column {
   bool is_dictionary_;
   bool is_text_;
   bool is_narrow_;
+  bool is_plain_;  // of fixed width, and two equal values never have different payloads
+  std::uint8_t cell_bits_min_;
+  std::uint8_t cell_bits_max_;
   std::atomic<bool> dropped_{false};
   // About this many codes need 16 bits, and their entries fill half of a second-level cache. The
   // limit is a little lower, because dictionary and index double at that number.

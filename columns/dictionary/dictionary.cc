@@ -28,12 +28,6 @@ Status Dictionary::load() {
   return index_.load();
 }
 
-std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
-  return entries_.integer(code);
-}
-
-std::string_view Dictionary::text(std::uint32_t code) const noexcept { return entries_.text(code); }
-
 Value Dictionary::value(std::uint32_t code) const noexcept { return entries_.value(code); }
 
 bool Dictionary::is_present(std::uint32_t code) const noexcept { return entries_.is_present(code); }

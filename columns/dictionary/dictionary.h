@@ -78,6 +78,16 @@ class Dictionary {
   /// ValueID is referred to durably. Fails with kOutOfSpace.
   Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed,
                                pmem::Persister& persister);
+  /// The same for a number, by its payload, that was encoded not long ago and whose entry is
+  /// durable; kNone: ask encode.
+  std::uint32_t encoded_lately(std::int64_t raw) const noexcept {
+    const std::uint32_t id = entries_.remembered(raw);
+    return id < entries_.durable_shared() ? id : kNone;
+  }
+  std::uint32_t durable_null_code() const noexcept {
+    const std::uint32_t id = null_code();
+    return id < entries_.durable_shared() ? id : kNone;
+  }
   /// As encode for every `stride`-th of `values` from `first` on; the ValueIDs go to the same
   /// places of `cells`. The cache misses of the look-ups overlap. At most kBatchMax values.
   static constexpr std::size_t kBatchMax = 64;
@@ -91,8 +101,8 @@ class Dictionary {
 
   /// Payload of a fixed-width type, without checking for NULL; 0 for a ValueID that was never given
   /// out.
-  std::int64_t integer(std::uint32_t code) const noexcept;
-  std::string_view text(std::uint32_t code) const noexcept;
+  std::int64_t integer(std::uint32_t code) const noexcept { return entries_.integer(code); }
+  std::string_view text(std::uint32_t code) const noexcept { return entries_.text(code); }
   Value value(std::uint32_t code) const noexcept;
   /// Starts loading the entry that the three above read.
   void prefetch(std::uint32_t code) const noexcept { entries_.prefetch(code); }

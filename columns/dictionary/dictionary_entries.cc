@@ -25,7 +25,10 @@ DictionaryEntries::DictionaryEntries(pmem::Pool& pool, DictionaryLayout& layout,
 void DictionaryEntries::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
   FLUGS_CHECK(chunk < kChunksMax);
   chunks_in_dram_.put(chunk, entries);
-  if (chunk == 0 && !is_text()) guesses_ = std::make_unique<std::atomic<std::uint32_t>[]>(kGuesses);
+  if (chunk == 0 && !is_text()) {
+    guesses_ = std::make_unique<std::atomic<std::uint32_t>[]>(kGuesses);
+    for (std::size_t i = 0; i < kGuesses; ++i) guesses_[i].store(kNone, std::memory_order_relaxed);
+  }
   entries_end_.store(std::min(first_id_of(chunk + 1), kEntriesMax), std::memory_order_release);
   if (chunk == 0) decoder_.first_entries.store(entries, std::memory_order_release);
 }

@@ -92,6 +92,10 @@ class DictionaryEntries {
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   /// 0 for a ValueID that was never given out.
   std::int64_t integer(std::uint32_t id) const noexcept {
+    // Most numbers that are worth a dictionary are in the first chunk.
+    const std::byte* const first = decoder_.first_entries.load(std::memory_order_acquire);
+    if (id < Decoder::kFirstEntries && first != nullptr)
+      return format_.integer(first + std::size_t{id} * format_.bytes());
     const std::byte* address = entry(id);
     return address == nullptr ? 0 : format_.integer(address);
   }
@@ -132,12 +136,17 @@ class DictionaryEntries {
   /// The value's ValueID from `first` to before `end`, which is at most count(); kNone if it has
   /// none. Compares the entries themselves.
   std::uint32_t search(const Value& value, std::uint32_t first, std::uint32_t end) const noexcept;
-  /// The ValueID of a number that was remembered, if its entry is whole and holds `raw`; else
-  /// kNone. If several numbers share a place, only the one remembered last is found. Not for texts,
-  /// and not before there is an entry.
-  std::uint32_t remembered(std::int64_t raw) const noexcept;
+  /// The ValueID of a number that was remembered, if its entry holds `raw`; else kNone. If several
+  /// numbers share a place, only the one remembered last is found. Not for texts.
+  std::uint32_t remembered(std::int64_t raw) const noexcept {
+    if (count() == 0) return kNone;
+    const std::uint32_t id = guess(raw).load(std::memory_order_acquire);
+    return id != kNone && integer(id) == raw ? id : kNone;
+  }
+  /// `id` is that of a number, whose entry is whole: so is the entry that `remembered` reads.
   void remember(std::int64_t raw, std::uint32_t id) const noexcept {
-    guess(raw).store(id, std::memory_order_relaxed);
+    FLUGS_DCHECK(id < count());
+    guess(raw).store(id, std::memory_order_release);
   }
 
   // Writing.

@@ -15,18 +15,13 @@ bool DictionaryEntries::proves(std::uint32_t id, const Value& value) const noexc
   if (is_text())
     return (value.as_string().empty() ? prove(id, hash) == Proof::kValue : is_present(id)) &&
            text(id) == value.as_string();
-  if (integer(id) != value.raw()) return false;
+  // As the entry keeps it: a payload may be wider than its type (Value::from_raw).
+  const bool is_cut = entry_bytes() == 8;
+  const std::int64_t raw = is_cut ? static_cast<std::int32_t>(value.raw()) : value.raw();
+  if (integer(id) != raw) return false;
   // An absent entry is all zero. Any other 8-byte entry is whole, and so is a durable one.
   const bool is_whole = entry_bytes() == 8 || id < durable();
-  return (is_whole && value.raw() != 0) || prove(id, hash) == Proof::kValue;
-}
-
-std::uint32_t DictionaryEntries::remembered(std::int64_t raw) const noexcept {
-  const std::uint32_t id = guess(raw).load(std::memory_order_relaxed);
-  if (id >= count() || integer(id) != raw) return kNone;
-  if (raw != 0 && id < durable()) return id;
-  std::uint64_t hash = 0;
-  return prove(id, hash) == Proof::kValue ? id : kNone;
+  return (is_whole && raw != 0) || prove(id, hash) == Proof::kValue;
 }
 
 // Calls is_wanted(words, id) for the entries with ValueIDs from `first` to before `end`, which is

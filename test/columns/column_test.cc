@@ -57,6 +57,37 @@ TEST_CASE("a value comes back through a row, in every type and encoding", "[colu
     }
 }
 
+TEST_CASE("a cell that is encoded at once is the one that encode makes", "[columns]") {
+  for (const Encoding encoding : {Encoding::kDictionary, Encoding::kDirect})
+    for (int type = 1; type <= 9; ++type) {
+      const ColumnSchema schema = column_schema(static_cast<Type>(type), encoding);
+      TestColumn column(schema);
+      Random random(static_cast<std::uint64_t>(type));
+      std::size_t wrong = 0;
+      std::size_t at_once = 0;
+      for (int i = 0; i < 1000; ++i) {
+        const ModelValue value = random_value(schema, 40, random);
+        columns::Cell cell;
+        std::uint8_t bits = 0;
+        if (!column->encode_at_once(value.view(), cell, bits)) {
+          REQUIRE(column.encode(value.view()).ok());
+          continue;
+        }
+        ++at_once;
+        const auto wanted = column.encode(value.view());
+        REQUIRE(wanted.ok());
+        wrong += cell.low == wanted->low && cell.high == wanted->high ? 0 : 1;
+        wrong += cell.is_null == wanted->is_null ? 0 : 1;
+        wrong += bits == column->bits_for(*wanted) ? 0 : 1;
+      }
+      INFO(to_string(schema.type) << (encoding == Encoding::kDirect ? ", direct" : ""));
+      CHECK(wrong == 0);
+      const bool is_text = schema.type == Type::kString || schema.type == Type::kBytes;
+      const bool is_normal = schema.type != Type::kBool && schema.type != Type::kDouble;
+      CHECK((at_once > 300) == (is_normal && !(is_text && encoding == Encoding::kDictionary)));
+    }
+}
+
 TEST_CASE("a column accepts its own type, and what stands for its values exactly", "[columns]") {
   for (int type = 1; type <= 9; ++type)
     for (int given = 1; given <= 9; ++given) {
