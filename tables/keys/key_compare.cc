@@ -37,6 +37,21 @@ const Column* shared_edition(const Column& column, const RowView& a, const RowVi
   return edition == b.layout->edition(i) ? column.at_edition(edition) : nullptr;
 }
 
+/// If both rows have the same layout, and so cells of the same editions in the same places: these
+/// places. Else null.
+const columns::RowLayout::Access* shared_cells(const RowView& a, const RowView& b) noexcept {
+  return a.layout == b.layout && a.layout != nullptr ? a.layout->access() : nullptr;
+}
+
+/// Whether both rows have the same integer, or ValueID, in a cell of that place, or both have NULL.
+bool is_same_word(const columns::RowLayout::Access& cell, const RowView& a,
+                  const RowView& b) noexcept {
+  using columns::RowLayout;
+  const bool is_null = RowLayout::load_null(a.cells, cell);
+  if (is_null != RowLayout::load_null(b.cells, cell)) return false;
+  return is_null || RowLayout::load(a.cells, cell) == RowLayout::load(b.cells, cell);
+}
+
 bool is_null_cell(const RowView& row, std::size_t i) noexcept {
   return row.layout->load_null(row.cells, i);
 }
@@ -103,14 +118,26 @@ int compare_values(const Value& a, const Value& b) noexcept {
 // Rows that are compared have the same hash, mostly of the first columns, so the last columns are
 // likelier to differ.
 bool KeyCompare::is_same(const RowView& a, const RowView& b) const noexcept {
-  for (std::size_t i = key_columns_.size(); i-- > 0;)
-    if (!is_same_cell(*columns_[key_columns_[i]], a, b, key_columns_[i])) return false;
+  const columns::RowLayout::Access* const cells = shared_cells(a, b);
+  for (std::size_t i = key_columns_.size(); i-- > 0;) {
+    const std::uint16_t column = key_columns_[i];
+    if (cells != nullptr && cells[column].kind != columns::CellKind::kText) {
+      if (!is_same_word(cells[column], a, b) && !columns_[column]->is_dropped()) return false;
+    } else if (!is_same_cell(*columns_[column], a, b, column)) {
+      return false;
+    }
+  }
   return true;
 }
 
 int KeyCompare::order(const RowView& a, const RowView& b) const noexcept {
-  for (const std::uint16_t column : key_columns_)
+  const columns::RowLayout::Access* const cells = shared_cells(a, b);
+  for (const std::uint16_t column : key_columns_) {
+    if (cells != nullptr && cells[column].kind != columns::CellKind::kText &&
+        is_same_word(cells[column], a, b))
+      continue;
     if (const int order = order_of_cells(*columns_[column], a, b, column); order != 0) return order;
+  }
   return 0;
 }
 
