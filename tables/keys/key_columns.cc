@@ -55,6 +55,7 @@ KeyColumns::KeyColumns(const RowStore& rows, const columns::ColumnArray& columns
 
 // Whoever meets a row with NULL sees the store: the row was written after it.
 void KeyColumns::note_nullable(std::size_t column) noexcept {
+  if (has_column(column)) has_nullable_.store(true, std::memory_order_relaxed);
   const auto hashed = columns().first(hashed_columns_);
   if (std::find(hashed.begin(), hashed.end(), column) != hashed.end())
     hashes_nullable_.store(true, std::memory_order_relaxed);
@@ -84,6 +85,7 @@ Value KeyColumns::value(std::uint32_t row, std::size_t key_position) const noexc
 }
 
 bool KeyColumns::has_null(std::uint32_t row) const noexcept {
+  if (!has_nullable_.load(std::memory_order_relaxed)) return false;
   const RowView view = rows_.view(row);
   for (const std::uint16_t column : columns())
     if (columns_[column]->nullable() && view.is_null(*columns_[column], column)) return true;
@@ -124,6 +126,23 @@ inline std::uint64_t KeyColumns::hash_of(std::uint32_t row, std::size_t count) c
 
 std::uint64_t KeyColumns::hash_of(std::uint32_t row) const noexcept {
   return hash_of(row, hashed_columns_);
+}
+
+std::uint64_t KeyColumns::hash_of_new(std::uint32_t row,
+                                      std::span<const Value> by_column) const noexcept {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < hashed_columns_; ++i) {
+    const std::uint16_t position = columns()[i];
+    if (__builtin_expect(position >= by_column.size(), 0)) return hash_of(row);
+    const columns::Column& column = *columns_[position];
+    const Value& value = by_column[position];
+    std::uint64_t part = kHashOfNull;
+    if (!value.is_null())
+      part =
+          column.is_text() ? hash_text(value.as_string()) : hash_integer(column.payload_of(value));
+    hash = i == 0 ? part : combine_hashes(hash, part);
+  }
+  return hash;
 }
 
 std::uint64_t KeyColumns::record_hash(std::uint32_t row) const noexcept {

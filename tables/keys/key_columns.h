@@ -82,6 +82,9 @@ class KeyColumns : public columns::OrderedIndexCompare {
   bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
+  /// The same for a new row that was made of these values, one per column of the table. `row` has
+  /// those of columns behind them.
+  std::uint64_t hash_of_new(std::uint32_t row, std::span<const Value> by_column) const noexcept;
   /// Hash of all columns of the key.
   std::uint64_t record_hash(std::uint32_t row) const noexcept;
 
@@ -116,6 +119,7 @@ class KeyColumns : public columns::OrderedIndexCompare {
   const bool ordered_;
   std::atomic<bool> needs_normalising_{false};
   std::atomic<bool> hashes_nullable_{false};
+  std::atomic<bool> has_nullable_{false};
   const std::size_t hashed_columns_;
 };
 

@@ -269,7 +269,7 @@ Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context_.scratch.cells, row); !s.ok()) return s;
   KeyHashes hashes{};
-  hash_keys(row, kept, hashes);
+  hash_keys_of_new(row, values, kept, hashes);
   const std::size_t first_change = context_.index_changes.size();
   Status entered = enter_indexes(row, kNoRow, kept, kept, hashes);
   if (entered.ok() && has_texts_left) {

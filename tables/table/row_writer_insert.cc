@@ -174,6 +174,17 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
   return {};
 }
 
+// As hash_keys, for a row that was made of these values.
+void RowWriter::hash_keys_of_new(std::uint32_t row, std::span<const Value> values, KeyMask keys,
+                                 KeyHashes& hashes) const noexcept {
+  for (const std::size_t i : KeyPlaces(keys)) {
+    KeyIndex& key = *data_.keys[i];
+    if (!key.is_unique()) continue;
+    hashes[i] = key.hash_of_new(row, values);
+    key.entries().prefetch_for_edit(hashes[i]);
+  }
+}
+
 Status RowWriter::check_keys_free(std::span<const Value> values) {
   std::array<Value, kKeyColumnsMax> wanted;
   for (const std::size_t place : KeyPlaces(data_.keys.kept())) {
@@ -309,7 +320,7 @@ Status RowWriter::try_insert_batch(std::span<const Value> values, std::size_t wi
       withdraw(std::span(written).first(i));
       return s;
     }
-    hash_keys(written[i], kept, hashes[i]);
+    hash_keys_of_new(written[i], values.subspan(i * width, width), kept, hashes[i]);
   }
   for (std::size_t i = 0; i < rows; ++i) {
     if (Status s = enter_indexes(written[i], kNoRow, kept, kept, hashes[i]); !s.ok()) {

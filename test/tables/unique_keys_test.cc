@@ -2,6 +2,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,47 @@ void check_refusal(const Status& refused) {
 }
 
 }  // namespace
+
+TEST_CASE("a row is found by its key, whatever form of the value it was inserted with",
+          "[engine]") {
+  MemoryDatabase database;
+  TableSchema schema("forms");
+  schema.column("id", Type::kInt64).column("small", Type::kInt32).column("real", Type::kDouble);
+  schema.column("flag", Type::kBool).column("text", Type::kString);
+  schema.primary_key({"id"}).unique_key("all", {"small", "real", "flag", "text"});
+  const bool is_dictionary = GENERATE(false, true);
+  for (ColumnSchema& column : schema.columns)
+    column.encoding = is_dictionary ? Encoding::kDictionary : Encoding::kDirect;
+  const TableId table = must(database->create_table(schema));
+  const std::int64_t wide = (std::int64_t{1} << 40) - 5;  // an int32 keeps the lower half: -5
+  const double other_nan = -std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Value> given = {Value::int32(9), Value::from_raw(Type::kInt32, wide),
+                                    Value::real(-0.0), Value::from_raw(Type::kBool, 7),
+                                    Value::string("a text of more than fifteen bytes")};
+  {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    must(t.insert(table, given));
+    std::vector<Value> second = given;
+    second[0] = Value::int64(10);
+    second[2] = Value::real(other_nan);
+    must(t.insert_rows(table, second));
+    must(t.commit());
+  }
+  for (int round = 0; round < 2; ++round) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    const std::vector<Value> first = {Value::int32(-5), Value::real(0.0), Value::boolean(true),
+                                      given[4]};
+    CHECK(must(must(t.get({table, 1}, first)).get<std::int64_t>(ColumnId(0))) == 9);
+    std::vector<Value> second = first;
+    second[1] = Value::real(std::numeric_limits<double>::quiet_NaN());
+    CHECK(must(must(t.get({table, 1}, second)).get<std::int64_t>(ColumnId(0))) == 10);
+    CHECK(t.insert(table, {Value::int64(11), first[0], first[1], first[2], first[3]}).code() ==
+          StatusCode::kAlreadyExists);
+    t.abort();
+    must(database->verify({}));
+    database.reopen();
+  }
+}
 
 TEST_CASE("rows with NULL in a unique key of two columns never collide", "[engine]") {
   const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
