@@ -20,17 +20,40 @@ constexpr std::size_t kLopsidedHints = 16;
 // Longer chains of segments are not rewritten each time that one of their segments wants room.
 constexpr std::size_t kChainMax = 16;
 
-// The slots of segments, in order. All lines are prefetched before the first is read, because they
-// come from the pool.
+// The slots of segments, in order.
 std::vector<std::uint64_t> slots_of(std::span<HintSegmentLayout* const> segments) {
-  for (const HintSegmentLayout* segment : segments)
-    for (const auto& line : segment->slots) __builtin_prefetch(line);
   std::vector<std::uint64_t> slots;
   slots.reserve(segments.size() * kSlotsInSegment);
   for (const HintSegmentLayout* segment : segments)
     for (const auto& line : segment->slots)
       for (const std::uint64_t& slot : line) slots.push_back(hint_slot::load(slot));
   return slots;
+}
+
+/// What decides whether segments are split or rewritten.
+struct Census {
+  std::size_t entries = 0;
+  std::size_t upper = 0;  // entries that a split would move
+  std::size_t emptied = 0;
+};
+
+// Most often nothing has to be done, so this copies nothing. All lines are prefetched before the
+// first is read, because they come from the pool.
+Census census_of(std::span<HintSegmentLayout* const> segments, unsigned depth) noexcept {
+  FLUGS_CHECK(depth <= HintDirectory::kDepthMax);
+  Census census;
+  for (const HintSegmentLayout* segment : segments)
+    for (const auto& line : segment->slots) __builtin_prefetch(line);
+  for (const HintSegmentLayout* segment : segments)
+    for (const auto& line : segment->slots)
+      for (const std::uint64_t& word : line) {
+        const std::uint64_t slot = hint_slot::load(word);
+        const bool is_live = hint_slot::is_live(slot);
+        census.entries += is_live ? 1 : 0;
+        census.upper += is_live ? slot >> (63 - depth) & 1 : 0;
+        census.emptied += slot == HintSegmentLayout::kEmptied ? 1 : 0;
+      }
+  return census;
 }
 
 // The entries of a segment, divided by the bit that distinguishes the two halves of a segment at
@@ -195,20 +218,19 @@ Status HintGrowth::rearrange(std::uint32_t fingerprint, pmem::Persister& persist
   if (Status s = directory_.damage(); !s.ok()) return s;
   const bool is_full = segments_.find_free(lock.word(), fingerprint) == nullptr;
   const std::vector<Segment*> chain = segments_.chain_of(lock.word(), kChainMax);
-  const std::vector<std::uint64_t> found = slots_of(chain);
   const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
-  Halves halves(found, depth);
-  const std::size_t entries = halves.lower.size() + halves.upper.size();
-  const auto emptied = std::count(found.begin(), found.end(), Segment::kEmptied);
-  const bool splits =
-      depth < HintDirectory::kDepthMax && entries >= kSplitAt &&
-      std::min(halves.lower.size(), halves.upper.size()) >= entries / kLopsidedHints;
-  const bool is_thin = static_cast<std::size_t>(emptied) > entries / 2;
+  const Census census = census_of(chain, depth);
+  const std::size_t smaller = std::min(census.upper, census.entries - census.upper);
+  const bool splits = depth < HintDirectory::kDepthMax && census.entries >= kSplitAt &&
+                      smaller >= census.entries / kLopsidedHints;
+  const bool is_thin = census.emptied > census.entries / 2;
   if (!splits && !is_thin) return is_full ? go_on(*segments_.at(lock.word()), persister) : Status();
   if (splits && block.span == 1) {
     wants_doubling = true;
     return {};
   }
+  const std::vector<std::uint64_t> found = slots_of(chain);
+  Halves halves(found, depth);
   if (!splits) halves.join();
   Status s = change(block, lock.word(), halves.lower, halves.upper, persister);
   if (!s.ok()) return s;
