@@ -15,6 +15,10 @@
 #include "columns/cells/cell.h"
 #include "flugs/status.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace flugs::columns {
 
 /// The numeric values are part of the pool format.
@@ -91,7 +95,18 @@ class RowLayout {
   bool has_room(std::span<const std::uint8_t> bits) const noexcept {
     const std::size_t cells = std::min(bits.size(), cell_bits_.size());
     bool has_room = true;
-    for (std::size_t i = 0; i < cells; ++i) has_room &= cell_bits_[i] >= bits[i];
+    std::size_t first = 0;
+#ifdef __SSE2__
+    for (; first + 8 <= cells; first += 8) {
+      const auto load = [first](const std::uint8_t* widths) {
+        return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(widths + first));
+      };
+      const __m128i own = load(cell_bits_.data());
+      const __m128i is_enough = _mm_cmpeq_epi8(_mm_max_epu8(own, load(bits.data())), own);
+      has_room &= (_mm_movemask_epi8(is_enough) & 0xFF) == 0xFF;
+    }
+#endif
+    for (std::size_t i = first; i < cells; ++i) has_room &= cell_bits_[i] >= bits[i];
     for (std::size_t i = cells; i < bits.size(); ++i) has_room &= bits[i] == 0;
     return has_room;
   }
@@ -161,7 +176,9 @@ class RowLayout {
 
   /// Puts a cell into a row that only the caller writes. Does nothing for a column without a cell.
   void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
-    const Access& a = access()[column];
+    store(row, access()[column], cell);
+  }
+  static void store(std::byte* row, const Access& a, const Cell& cell) noexcept {
     if (!a.has_cell()) return;
     if (a.kind == CellKind::kText) {
       store_word(row, a.word, cell.low);

@@ -289,6 +289,16 @@ class RowStore final {
     const RowChunk& chunk = chunk_with(row);
     return !chunk.is_frozen() && chunk.group_now() == nullptr;
   }
+  /// The layout of a row that the caller's slot may take next; null: new rows may not be written
+  /// there, or its chunk was emptied after `checked_at` (emptied_at).
+  const columns::RowLayout* layout_to_write(std::uint32_t row,
+                                            std::uint64_t checked_at) const noexcept {
+    const RowChunk& chunk = chunk_with(row);
+    if (chunk.is_frozen() || chunk.group_now() != nullptr ||
+        __atomic_load_n(&chunk.emptied_at, __ATOMIC_ACQUIRE) > checked_at)
+      return nullptr;
+    return chunk.layout;
+  }
   /// Directs new rows to later chunks, so that those before can be frozen. The rest of the chunk
   /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
   void close_tail();

@@ -68,18 +68,19 @@ Result<std::uint32_t> RowWriter::take_row() {
            fits_constants(l, context_.scratch.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // not taken by a merge, nor about to be
-    return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
+    return data_.rows.layout_to_write(row, local.checked_at) != nullptr;
   };
   while (!local.free.empty() || table_.free_rows().refill(local)) {
     const std::uint32_t row = local.free.back();
-    if (is_ours(row) && fits(data_.rows.layout(row))) {
+    const columns::RowLayout* const found = data_.rows.layout_to_write(row, local.checked_at);
+    if (found != nullptr && fits(*found)) {
       local.free.pop_back();
       if (!local.free.empty())
         data_.rows.prefetch_for_writing(local.free.back());  // for the next time
       return row;
     }
     // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
-    if (is_ours(row) && &data_.rows.layout(row) == layout) break;
+    if (found != nullptr && found == layout) break;
     local.free.pop_back();
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
@@ -294,7 +295,9 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
   const columns::RowLayout& layout = data_.rows.layout(row);
   std::byte* const target = data_.rows.address(row);
   note_cells(target, layout.row_bytes());
-  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
+  const columns::RowLayout::Access* const places = layout.access();
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    columns::RowLayout::store(target, places[i], cells[i]);
   // Columns that were added while the row was prepared.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
     if (!data_.columns[i]->has_constant()) {

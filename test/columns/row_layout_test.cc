@@ -18,6 +18,29 @@ RowLayout layout_of(const std::vector<CellNeed>& needs) {
 
 }  // namespace
 
+TEST_CASE("a layout has room only if each cell is wide enough", "[columns]") {
+  for (std::size_t columns = 1; columns <= 40; ++columns) {
+    const RowLayout layout = layout_of(std::vector<CellNeed>(columns, {CellKind::kCode, 8}));
+    for (std::size_t asked = 1; asked <= columns; ++asked) {
+      std::vector<std::uint8_t> bits(asked, 8);
+      REQUIRE(layout.has_room(bits));
+      for (std::uint8_t& one : bits) {
+        one = 16;
+        REQUIRE(!layout.has_room(bits));
+        one = 128;
+        REQUIRE(!layout.has_room(bits));
+        one = 0;
+        REQUIRE(layout.has_room(bits));
+        one = 8;
+      }
+    }
+    std::vector<std::uint8_t> more(columns + 1, 8);
+    REQUIRE(!layout.has_room(more));
+    more.back() = 0;
+    REQUIRE(layout.has_room(more));
+  }
+}
+
 TEST_CASE("a row has 32 or 64 bytes or whole lines", "[columns]") {
   CHECK(layout_of({{CellKind::kCode, 1, false}}).row_bytes() == 32);
   CHECK(layout_of({{CellKind::kInteger, 64, false}, {CellKind::kInteger, 64, false}}).row_bytes() ==
