@@ -33,6 +33,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
   DeadRowQueue& waiting = context.dead_rows.dead();
   const std::uint64_t oldest_snapshot = context.dead_rows.oldest_snapshot().get();
   std::size_t sweeps_left = sweeps_max;
+  std::size_t unlinked = 0;
   for (std::size_t i = 0;
        i < rows_max && !waiting.empty() && waiting.front().since <= oldest_snapshot; ++i) {
     DeadRow dead = waiting.front();
@@ -43,6 +44,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     if (!dead.table->is_gone() && !dead.table->row_sweep().may_unlink(dead.row, sweeps_left))
       return;
     waiting.pop();
+    ++unlinked;
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
     if (mvcc::VersionLayout* version = unlink_dead(dead.table->data(), dead); version != nullptr)
       context.slot->flush_later(*version);
@@ -51,8 +53,8 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     FLUGS_DCHECK(!context.dead_rows.has_given_back());  // these stand at the end
     context.dead_rows.unreachable().push(dead);
   }
-  // For the next call.
-  for (std::size_t i = 0; i < std::min(kDeadRowsAhead, waiting.size()); ++i)
+  // For the next call, which will hardly take many more than this one.
+  for (std::size_t i = 0; i < std::min({kDeadRowsAhead, waiting.size(), unlinked + 1}); ++i)
     prefetch_unlinking(waiting[i]);
 }
 
