@@ -68,8 +68,7 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
     const DeadRow row = waiting.front();
     FLUGS_DCHECK(row.table != nullptr);
     waiting.pop();
-    if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
-        row.since < row.table->rows().emptied_at(row.row))
+    if (row.table->is_gone() || row.table->rows().layout_to_write(row.row, row.since) == nullptr)
       continue;
     LocalRows& local = context.local_rows.of(*row.table);
     row.table->free_rows().forget_emptied(local);

@@ -189,7 +189,8 @@ void TableMerge::freeze_candidates() {
     rows_.freeze(candidate.chunk);
     candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
   }
-  table_.free_rows().forget([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+  table_.free_rows().forget(
+      [&](std::uint32_t row) { return rows_.layout_to_write(row) == nullptr; });
 }
 
 Status TableMerge::sweep() {

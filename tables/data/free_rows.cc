@@ -41,10 +41,9 @@ void FreeRows::take_over(LocalRows& local) {
   const std::lock_guard guard(mutex_);
   note_write(SharedWord::kFreeRows, &mutex_);
   note_write(SharedWord::kFreeRows, &free_count_);
-  std::copy_if(local.free.begin(), local.free.end(), std::back_inserter(free_),
-               [&](std::uint32_t row) {
-                 return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
-               });
+  std::copy_if(
+      local.free.begin(), local.free.end(), std::back_inserter(free_),
+      [&](std::uint32_t row) { return rows_.layout_to_write(row, local.checked_at) != nullptr; });
   local.free.clear();
   free_count_.store(free_.size(), std::memory_order_relaxed);
 }
@@ -92,7 +91,7 @@ void FreeRows::forget_emptied(LocalRows& local) const noexcept {
   const std::uint64_t emptied_at = rows_.last_emptied_at();
   if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
   std::erase_if(local.free, [&](std::uint32_t row) {
-    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+    return rows_.layout_to_write(row, local.checked_at) == nullptr;
   });
   if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
     local.range = {};

@@ -334,7 +334,8 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
   const auto can_take = [&](std::size_t chunk) {
     const columns::RowLayout* layout = chunks_in_dram_[chunk].layout_now();
-    return layout != nullptr && takes_rows(first_row_of(chunk)) && layouts_.fits(*layout, bits);
+    return layout != nullptr && layout_to_write(first_row_of(chunk)) != nullptr &&
+           layouts_.fits(*layout, bits);
   };
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
@@ -369,7 +370,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
     const std::size_t chunk = geometry_.chunk_of(next);
     const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
     FLUGS_CHECK(layout != nullptr);
-    FLUGS_DCHECK(takes_rows(next));
+    FLUGS_DCHECK(layout_to_write(next) != nullptr);
     current_layout_.store(layout, std::memory_order_release);
     const auto chunk_end = static_cast<std::uint32_t>(geometry_.first_of(chunk + 1));
     range = {next, std::min(next + kGrantedRows, chunk_end), layout};

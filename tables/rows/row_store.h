@@ -284,20 +284,16 @@ class RowStore final {
 
   // ------------------------------------------------------------------- the merge: row_store_merge
 
-  /// Whether new rows may be written at this id: neither in a group nor in a frozen chunk.
-  bool takes_rows(std::uint32_t row) const noexcept {
-    const RowChunk& chunk = chunk_with(row);
-    return !chunk.is_frozen() && chunk.group_now() == nullptr;
-  }
-  /// The layout of a row that the caller's slot may take next; null: new rows may not be written
-  /// there, or its chunk was emptied after `checked_at` (emptied_at).
+  /// The layout of new rows written at this id; null: none may be, as the id is in a group or in a
+  /// frozen chunk, or its chunk was emptied after `checked_at` (emptied_at).
   const columns::RowLayout* layout_to_write(std::uint32_t row,
-                                            std::uint64_t checked_at) const noexcept {
+                                            std::uint64_t checked_at = ~std::uint64_t{
+                                                0}) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (chunk.is_frozen() || chunk.group_now() != nullptr ||
         __atomic_load_n(&chunk.emptied_at, __ATOMIC_ACQUIRE) > checked_at)
       return nullptr;
-    return chunk.layout;
+    return chunk.layout_now();
   }
   /// Directs new rows to later chunks, so that those before can be frozen. The rest of the chunk
   /// that was being filled stays unused; so do chunks made ahead with cells of former editions.

@@ -45,7 +45,7 @@ std::uint64_t RowStore::rows_ahead() const noexcept {
   const std::uint32_t next = next_row_.load(std::memory_order_acquire);
   std::uint64_t rows = 0;
   for (std::size_t chunk = geometry_.chunk_of(next); chunk < chunk_count(); ++chunk) {
-    if (!takes_rows(first_row_of(chunk)) || is_of_former(chunk)) continue;
+    if (layout_to_write(first_row_of(chunk)) == nullptr || is_of_former(chunk)) continue;
     rows += geometry_.first_of(chunk + 1) - std::max<std::uint64_t>(next, first_row_of(chunk));
   }
   return rows;

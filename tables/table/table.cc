@@ -94,7 +94,7 @@ void Table::release_replaced() {
   data_.runs.release_replaced();
   for (const std::size_t chunk : data_.runs.take_emptied()) {
     // A merge may have taken the chunk again meanwhile; it has no row, and none is given out.
-    if (!data_.rows.takes_rows(data_.rows.first_row_of(chunk))) continue;
+    if (data_.rows.layout_to_write(data_.rows.first_row_of(chunk)) == nullptr) continue;
     std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
     std::iota(ids.begin(), ids.end(), data_.rows.first_row_of(chunk));
     free_rows_.add(ids);
