@@ -66,8 +66,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       is_text_(is_text_type(type_)),
       is_narrow_(is_narrow_type(type_)),
       is_plain_(!is_text_ && facts_of(type_).is_always_normal),
-      cell_bits_min_(facts_of(type_).cell_bits_min),
-      cell_bits_max_(facts_of(type_).payload_bits),
+      widths_{facts_of(type_).cell_bits_min, facts_of(type_).payload_bits},
       heap_(pool, layout.heap, owner()),
       dictionary_(pool, layout.dictionary,
                   is_dictionary_ ? Dictionary::Use::kValues : Dictionary::Use::kNone,
@@ -263,7 +262,7 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
   if (__builtin_expect(is_dropped(), 0) && cell.low == 0 && cell.high == 0) return 0;
   if (is_dictionary_) return code_bits_for(cell.low + 1);
   if (is_text_) return 128;
-  return possible_bits(integer_bits_for(cell.low));
+  return widths_.nearest(integer_bits_for(cell.low));
 }
 
 CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
@@ -271,7 +270,7 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (!is_dictionary_) {
     if (is_text_) return {CellKind::kText, 128, nullable_, edition_};
     // The wanted width may have been that of a code, for an earlier edition.
-    return {CellKind::kInteger, possible_bits(bits), nullable_, edition_};
+    return {CellKind::kInteger, widths_.nearest(bits), nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
   // foretold and the forecast still holds.
@@ -294,7 +293,7 @@ std::uint8_t Column::direct_bits() const noexcept {
       all |= static_cast<std::uint64_t>(dictionary_.integer(code)) &
              (is_narrow_ ? 0xFFFFFFFFu : ~std::uint64_t{0});
   FLUGS_DCHECK(is_dictionary_ && !is_text_);
-  return possible_bits(integer_bits_for(all));
+  return widths_.nearest(integer_bits_for(all));
 }
 
 Value Column::direct_value(const RowLayout& layout, const std::byte* row,

@@ -40,6 +40,14 @@ Value with_type(const Value& value, Type type) noexcept;
 /// The one form of a value of a type that is stored and compared: -0.0 becomes 0.0, every NaN one
 /// NaN; an int32 becomes an int64 of a column that has become one meanwhile.
 Value normalised(const Value& value, Type column_type) noexcept;
+/// The payload of that form, for a value that is not NULL and a type that is not of texts.
+inline std::int64_t normalised_payload(const Value& value, Type column_type) noexcept {
+  FLUGS_DCHECK(!value.is_null());
+  if (column_type == Type::kDouble || column_type == Type::kBool)
+    return normalised(value, column_type).raw();
+  const bool is_cut = value.type() == Type::kInt32 || value.type() == Type::kDate;
+  return is_cut ? static_cast<std::int32_t>(value.raw()) : value.raw();
+}
 
 /// One column of a table: turns values into cells of rows and back. The table itself maps row
 /// positions to rows and knows their visibility.
@@ -73,11 +81,6 @@ class Column {
   Value fitted(const Value& value) const noexcept {
     return normalised(is_own(value) ? value : exact_value(value, type_, scale_).value_or(value),
                       type_);
-  }
-  /// The payload of the normalised value, which is not NULL; not for texts.
-  std::int64_t payload_of(const Value& value) const noexcept {
-    FLUGS_DCHECK(!is_text_ && !value.is_null());
-    return is_plain_ ? plain_payload(value) : normalised(value, type_).raw();
   }
   bool nullable() const noexcept { return nullable_; }
   bool is_dictionary() const noexcept { return is_dictionary_; }
@@ -158,7 +161,7 @@ class Column {
       bits = 128;
       return true;
     }
-    const std::int64_t raw = value.is_null() ? 0 : plain_payload(value);
+    const std::int64_t raw = value.is_null() ? 0 : normalised_payload(value, type_);
     if (is_dictionary_) {
       const std::uint32_t code =
           value.is_null() ? dictionary_.durable_null_code() : dictionary_.encoded_lately(raw);
@@ -170,7 +173,7 @@ class Column {
     cell.low = is_narrow_ ? static_cast<std::uint32_t>(raw) : static_cast<std::uint64_t>(raw);
     cell.high = 0;
     cell.is_null = value.is_null();
-    bits = possible_bits(integer_bits_for(cell.low));
+    bits = widths_.nearest(integer_bits_for(cell.low));
     return true;
   }
   /// The same for a value from another row of the column: long text that the column already has is
@@ -317,11 +320,6 @@ class Column {
     const Column* found = at_edition(layout.edition(index));
     return found == this ? nullptr : found;
   }
-  // As normalised does: a payload wider than its type must not get into a cell.
-  std::int64_t plain_payload(const Value& value) const noexcept {
-    const bool is_cut = is_narrow_ || value.type() == Type::kInt32;
-    return is_cut ? static_cast<std::int32_t>(value.raw()) : value.raw();
-  }
   bool equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
                          const Value& value) const noexcept;
   bool own_equals(const RowLayout& layout, const std::byte* row, std::size_t index,
@@ -342,11 +340,6 @@ class Column {
     std::string name;
     std::string owner;
   };
-  /// The nearest width of a cell in which a row holds integers of the type itself.
-  std::uint8_t possible_bits(std::uint8_t bits) const noexcept {
-    FLUGS_DCHECK(!is_text_);
-    return std::clamp(bits, cell_bits_min_, cell_bits_max_);
-  }
   static Names names_of(const std::string& name, const std::string& table);
   const std::string& owner() const noexcept { return names_.get().owner; }
   Published<Names> names_;
@@ -358,8 +351,13 @@ class Column {
   bool is_text_;
   bool is_narrow_;
   bool is_plain_;  // of fixed width, and two equal values never have different payloads
-  std::uint8_t cell_bits_min_;
-  std::uint8_t cell_bits_max_;
+  /// Widths of cells in which a row holds integers of the type itself.
+  struct Widths {
+    std::uint8_t least;
+    std::uint8_t most;
+    std::uint8_t nearest(std::uint8_t bits) const noexcept { return std::clamp(bits, least, most); }
+  };
+  Widths widths_;
   std::atomic<bool> dropped_{false};
   // About this many codes need 16 bits, and their entries fill half of a second-level cache. The
   // limit is a little lower, because dictionary and index double at that number.

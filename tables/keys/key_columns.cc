@@ -138,8 +138,8 @@ std::uint64_t KeyColumns::hash_of_new(std::uint32_t row,
     const Value& value = by_column[position];
     std::uint64_t part = kHashOfNull;
     if (!value.is_null())
-      part =
-          column.is_text() ? hash_text(value.as_string()) : hash_integer(column.payload_of(value));
+      part = column.is_text() ? hash_text(value.as_string())
+                              : hash_integer(columns::normalised_payload(value, column.type()));
     hash = i == 0 ? part : combine_hashes(hash, part);
   }
   return hash;
