@@ -94,26 +94,26 @@ Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue>
   context_.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
   context_.scratch.bits.resize(count);
   if (data_.constraints.any_of(RowConstraints::kAltered)) need_altered(layout);
-  context_.scratch.cells.clear();
+  context_.scratch.cells.resize(changes.size());
   context_.scratch.editions = layout.editions();
+  columns::Cell* next_cell = context_.scratch.cells.data();
+  std::uint8_t* const widths = context_.scratch.bits.data();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
     FLUGS_DCHECK(i < count);
     columns::Column& column = *data_.columns[i];
     if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
-    columns::Cell at_once;
+    columns::Cell& made = *next_cell++;
     std::uint8_t bits = 0;
-    if (column.encode_at_once(change.value, at_once, bits)) {
-      context_.scratch.cells.push_back(at_once);
-      context_.scratch.bits[i] = std::max(context_.scratch.bits[i], bits);
-      continue;
+    if (!column.encode_at_once(change.value, made, bits)) {
+      Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
+                                                 context_.unflushed, context_.slot->persister());
+      if (!cell.ok()) return no_cell(std::move(cell).status());
+      if (__builtin_expect(column.is_long_text(*cell), 0)) note_written(i, column, *cell);
+      made = *cell;
+      bits = column.bits_for(made);
     }
-    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
-                                               context_.unflushed, context_.slot->persister());
-    if (!cell.ok()) return no_cell(std::move(cell).status());
-    if (__builtin_expect(column.is_long_text(*cell), 0)) note_written(i, column, *cell);
-    context_.scratch.cells.push_back(*cell);
-    context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(*cell));
+    widths[i] = std::max(widths[i], bits);
   }
   return {};
 }
