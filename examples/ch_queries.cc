@@ -13,6 +13,7 @@
 
 #include "bench/tpcc/ch_queries.h"
 #include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_load.h"
 #include "bench/tpcc/tpcc_population.h"
 #include "flugs/database.h"
 #include "flugs/query.h"

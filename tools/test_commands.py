@@ -19,7 +19,7 @@ FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
     "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
-    "bench": ["tatp", "ch", "scan", "restart", "merge", "growth", "insert", "transactions",
+    "bench": ["tatp", "tpcc", "ch", "scan", "restart", "merge", "growth", "insert", "transactions",
               "streams", "index-cost", "scaling", "sql"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }

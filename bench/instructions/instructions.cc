@@ -1,15 +1,17 @@
-// The work that tools/instructions counts: TPC-C's history, TATP's mix, then single operations, on
-// small populations in a new pool, one thread, the same work each time.
+// The work that tools/instructions counts: TPC-C's transactions, TATP's mix, then single
+// operations, on small populations in a new pool, one thread, the same work each time.
 //     flugs_instructions POOL
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "bench/instructions/operations.h"
 #include "bench/tatp/tatp_load.h"
 #include "bench/tatp/tatp_transactions.h"
-#include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_client.h"
+#include "bench/tpcc/tpcc_load.h"
 #include "flugs/database.h"
 
 namespace {
@@ -17,6 +19,7 @@ namespace {
 using flugs::Database, flugs::Result, flugs::Status, flugs::StatusCode;
 namespace bench = flugs::bench;
 
+constexpr std::uint32_t kDecksOfTpcc = 40;
 constexpr std::uint32_t kRequestsOfMix = 20'000;
 
 Status run_tpcc(Database& database) {
@@ -27,7 +30,23 @@ Status run_tpcc(Database& database) {
   if (!tables.ok()) return tables.status();
   const Result<bench::TpccLoad> load = bench::load_tpcc(database, *tables, options);
   if (!load.ok()) return load.status();
-  return bench::run_tpcc_history(database, *tables, options, {.rounds = 40, .seed = 1}).status();
+  const auto client = bench::TpccClient::make(database, *tables);
+  if (!client.ok()) return client.status();
+  bench::TpccGenerator generator(options, bench::TpccMix::kFull, bench::TpccConstants(1), 1);
+  bench::TpccRequest request;
+  request.time_us = options.first_entry_us;
+  // A deck of 23 transactions has the standard's shares.
+  constexpr std::array<std::uint32_t, bench::kTpccTypes> kDeck = {10, 10, 1, 1, 1};
+  for (std::uint32_t deck = 0; deck < kDecksOfTpcc; ++deck)
+    for (std::size_t type = 0; type < kDeck.size(); ++type)
+      for (std::uint32_t i = 0; i < kDeck[type]; ++i) {
+        generator.draw(static_cast<bench::TpccType>(type), request);
+        ++request.time_us;
+        bench::TpccReceipt receipt;
+        const auto outcome = (*client)->run(request, receipt);
+        if (!outcome.ok()) return outcome.status();
+      }
+  return {};
 }
 
 /// Not inline, so that it can be told from what each type executes.

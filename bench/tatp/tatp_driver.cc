@@ -1,60 +1,24 @@
 #include "bench/tatp/tatp_driver.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <optional>
-#include <thread>
 
 #include "bench/support/clock.h"
 #include "bench/support/environment.h"
 #include "bench/support/merge_watch.h"
+#include "bench/support/run_watch.h"
 #include "bench/tatp/tatp_user.h"
 
 namespace flugs::bench {
-
-namespace {
-
-/// Lets the users run, and looks now and then.
-class Watch {
- public:
-  Watch(const TatpRunOptions& options, TatpUsers& users) : options_(options), users_(users) {}
-
-  /// Until `seconds` have passed since `begin_ns`; `tps_by_second` is null or gets the curve.
-  void wait(std::uint64_t begin_ns, double seconds, double seconds_before,
-            std::vector<double>* tps_by_second) {
-    const double seconds_all = options_.ramp_up_seconds + options_.seconds;
-    std::uint64_t mark = users_.executed();
-    double mark_seconds = 0;
-    for (double gone = 0; gone < seconds; gone = seconds_since(begin_ns)) {
-      if (users_.control().failed.load()) return;
-      if (options_.progress && !options_.progress(seconds_before + gone, seconds_all)) return;
-      // The curve has a point each whole second.
-      const double next_point = std::floor(gone) + 1;
-      const double slice = std::min({0.1, seconds - gone, next_point - gone});
-      std::this_thread::sleep_for(std::chrono::duration<double>(slice));
-      const double now = seconds_since(begin_ns);
-      if (tps_by_second == nullptr || now < next_point) continue;
-      const std::uint64_t executed = users_.executed();
-      tps_by_second->push_back(static_cast<double>(executed - mark) / (now - mark_seconds));
-      mark = executed;
-      mark_seconds = now;
-    }
-  }
-
- private:
-  const TatpRunOptions& options_;
-  TatpUsers& users_;
-};
-
-}  // namespace
 
 TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Population& population,
                        const TatpRunOptions& options) {
   TatpRunResult result;
   TatpUsers users(database, tables, population, options);
   TatpControl& control = users.control();
-  Watch watch(options, users);
+  const RunWatch watch{.seconds_all = options.ramp_up_seconds + options.seconds,
+                       .has_failed = [&control] { return control.failed.load(); },
+                       .executed = [&users] { return users.executed(); },
+                       .progress = options.progress};
   if (options.ramp_up_seconds > 0) {
     control.set(TatpPhase::kRampUp);
     watch.wait(monotonic_ns(), options.ramp_up_seconds, 0, nullptr);

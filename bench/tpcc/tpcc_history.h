@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "bench/tpcc/tpcc_population.h"
+#include "flugs/database.h"
 
 namespace flugs::bench {
 
@@ -30,11 +31,10 @@ struct TpccHistory {
   double seconds = 0;
 };
 
-/// Executes the history on a population made with `population`, nothing else running: the writes
-/// of TPC-C's transactions New-Order, Payment and Delivery (clauses 2.4, 2.5, 2.7) with inputs
-/// drawn as they have it, each a transaction of its own, in one thread. What they show a terminal
-/// is left out. Time passes by a millisecond a transaction, from the last order loaded on.
-/// `progress(done, total)` is told the transactions now and then.
+/// Executes the history on a population made with `population`, nothing else running: New-Orders,
+/// Payments and Deliveries (TpccClient), inputs drawn as TPC-C has them, in one thread. Time passes
+/// by a millisecond a transaction, from the last order loaded on. `progress(done, total)` is told
+/// the transactions now and then.
 /// Fails as the calls of Transaction do.
 Result<TpccHistory> run_tpcc_history(
     Database& database, const TpccTables& tables, const TpccOptions& population,

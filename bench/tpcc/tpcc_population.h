@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "bench/tpcc/tpcc_schema.h"
 
@@ -28,15 +29,28 @@ struct TpccOptions {
 
 inline constexpr std::int64_t kEntryStepUs = 1000;
 
+/// s_quantity as loaded, 10 to 100: a function of the row, so that an audit can ask for it.
+std::uint32_t initial_quantity(const TpccOptions& options, std::uint32_t w,
+                               std::uint32_t i) noexcept;
+
+/// Takes the rows of a population, one value a column.
+class TpccSink {
+ public:
+  virtual ~TpccSink() = default;
+  /// Texts of the row are valid during the call.
+  virtual Status add(TpccTable table, std::span<const Value> row) = 0;
+};
+
 struct TpccLoad {
   std::uint64_t rows = 0;
   std::uint64_t order_lines = 0;
   double seconds = 0;
 };
 
-/// Loads the population into empty tables, one thread. `progress(done, total)` is told the orders
-/// loaded now and then. Fails as Transaction::insert_rows and commit.
-Result<TpccLoad> load_tpcc(Database& database, const TpccTables& tables, const TpccOptions& options,
-                           const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+/// Gives the rows of the population to `sink`, warehouse by warehouse, each table by ascending key
+/// but CUSTOMER's second one. `progress(done, total)` is told the orders given now and then.
+/// Fails as the sink.
+Status make_tpcc_rows(const TpccOptions& options, TpccSink& sink, TpccLoad& load,
+                      const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 }  // namespace flugs::bench

@@ -4,6 +4,7 @@
 
 #include "bench/tpcc/ch_queries.h"
 #include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_load.h"
 #include "bench/tpcc/tpcc_population.h"
 #include "test/support/temporary_database.h"
 

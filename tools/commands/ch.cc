@@ -9,11 +9,13 @@
 #include "bench/tpcc/ch_run.h"
 #include "bench/tpcc/ch_tables.h"
 #include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_load.h"
 #include "tools/report/query_report.h"
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/text_table.h"
+#include "tools/support/tpcc_options.h"
 
 namespace flugs::tools {
 
@@ -57,14 +59,6 @@ struct ChFigures {
   }
   bool all_held() const { return problems.empty() && report.all_held(); }
 };
-
-std::uint64_t tpcc_pool_bytes(const bench::TpccOptions& population) {
-  // Ten warehouses took 1.1 GB after their history; this is twice that.
-  constexpr std::uint64_t kBytesPerCustomer = 4'000;  // with an order, its lines, their versions
-  constexpr std::uint64_t kBytesPerStock = 800;
-  return kBytesPerCustomer * population.orders() +
-         kBytesPerStock * population.items * population.warehouses + (std::uint64_t{512} << 20);
-}
 
 bench::Json figures_json(const ChOptions& options, const ChFigures& figures) {
   bench::Json json = query_header(options.query, figures.statistics);

@@ -96,6 +96,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_compact(pool, action);
   CLI::App& bench = *app.add_subcommand("bench", "Measure");
   add_tatp(bench, action);
+  add_tpcc(bench, action);
   add_ch(bench, action);
   add_scan(bench, action);
   add_restart(bench, action);

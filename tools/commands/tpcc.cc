@@ -1,0 +1,289 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/support/environment.h"
+#include "bench/tpcc/tpcc_client.h"
+#include "bench/tpcc/tpcc_driver.h"
+#include "bench/tpcc/tpcc_load.h"
+#include "bench/tpcc/tpcc_reader.h"
+#include "tools/report/tpcc_report.h"
+#include "tools/support/command.h"
+#include "tools/support/pool_file.h"
+#include "tools/support/progress_bar.h"
+#include "tools/support/tatp_options.h"
+#include "tools/support/text_table.h"
+#include "tools/support/tpcc_options.h"
+
+namespace flugs::tools {
+
+namespace {
+
+struct TpccCommandOptions {
+  std::string pool;
+  bench::TpccOptions population;
+  std::uint32_t users = 1;
+  double seconds = 10;
+  double ramp_up = 2;
+  bench::TpccMix mix = bench::TpccMix::kFull;
+  TatpMerge merge;
+  IndexPlace index_place = kDefaultIndexPlace;
+  Isolation isolation = Isolation::kSnapshot;
+  CommitOptions commit;
+  std::uint32_t restart_budget_ms = 20;
+  std::uint32_t journal_mb = 0;
+  CommitClock clock = CommitClock::kAutomatic;
+  bool keep = false;
+  bool check = true;
+  std::string json;
+
+  bench::TpccRunOptions run() const {
+    bench::TpccRunOptions run;
+    run.population = population;
+    run.users = users;
+    run.ramp_up_seconds = ramp_up;
+    run.seconds = seconds;
+    run.mix = mix;
+    run.seed = population.seed;
+    return run;
+  }
+};
+
+/// Everything a run gave.
+struct TpccFigures {
+  std::string pool_path;
+  bench::TpccLoad load;
+  bench::TpccRunResult run;
+  TpccCounters counters;
+  bench::TpccReport report;
+  std::uint64_t dram_bytes = 0;
+};
+
+const std::string& guarantee_of(const TpccCommandOptions& options, const Statistics& statistics) {
+  return options.commit.durability == Durability::kOnReturn ? statistics.guarantee
+                                                            : statistics.guarantee_soon;
+}
+
+const char* durability_name(const TpccCommandOptions& options) {
+  if (options.commit.durability == Durability::kOnReturn) return "on-return";
+  return options.commit.durability == Durability::kSoon ? "soon" : "process-crash";
+}
+
+bench::Json figures_json(const TpccCommandOptions& options, const TpccFigures& figures) {
+  const Statistics& after = figures.counters.after;
+  const bench::Environment environment = bench::environment();
+  bench::Json json = {{"commit", environment.commit}, {"medium", after.medium}};
+  json["restart_budget_ms"] = options.restart_budget_ms;
+  json["journal_mb"] = options.journal_mb;
+  json["flush"] = after.flush;
+  json["dirty_shutdowns"] = after.dirty_shutdowns;
+  json["guarantee"] = guarantee_of(options, after);
+  json["durability"] = {{"kind", durability_name(options)}};
+  if (options.commit.durability == Durability::kSoon)
+    json["durability"]["soon_ms"] = options.commit.soon.count();
+  json["warehouses"] = options.population.warehouses;
+  json["customers_per_district"] = options.population.customers_per_district;
+  json["items"] = options.population.items;
+  json["users"] = options.users;
+  json["mix"] = to_string(options.mix);
+  json["ramp_up_seconds"] = options.ramp_up;
+  json["seed"] = options.population.seed;
+  json["index"] = to_string(options.index_place);
+  json["isolation"] = to_string(options.isolation);
+  json["clock"] = to_string(after.clock);
+  json["merge"] = name_of(options.merge.mode);
+  json["merged_first"] = options.merge.first;
+  json.update(tpcc_run_json(figures.run));
+  json.update(tpcc_counters_json(figures.run, figures.counters));
+  json["conditions"] = tpcc_conditions_json(figures.report);
+  json["problems"] = figures.report.problems();
+  json["pool_bytes"] = after.pool_allocated_bytes;
+  json["pool_used_bytes"] = after.pool_used_bytes;
+  json["dram_bytes"] = figures.dram_bytes;
+  json["dram_index_bytes"] = after.dram_index_bytes;
+  json["hint_index_bytes"] = after.hint_index_bytes;
+  json["load"] = {{"rows", figures.load.rows},
+                  {"order_lines", figures.load.order_lines},
+                  {"seconds", figures.load.seconds},
+                  {"rows_per_s", static_cast<double>(figures.load.rows) / figures.load.seconds},
+                  {"threads", 1}};
+  json["machine"] = bench::to_json(environment);
+  return json;
+}
+
+void print_figures(const TpccCommandOptions& options, const TpccFigures& figures) {
+  const Statistics& after = figures.counters.after;
+  fmt::print(
+      "TPC-C's transactions, {} warehouse{}, {} user{}, {} mix, no think times, {:.1f} s after "
+      "{:.1f} s ramp-up\n",
+      options.population.warehouses, options.population.warehouses == 1 ? "" : "s", options.users,
+      options.users == 1 ? "" : "s", to_string(options.mix), figures.run.seconds, options.ramp_up);
+  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, after.medium,
+             guarantee_of(options, after));
+  fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
+             format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
+  print_tpcc_run(figures.run);
+  print_tpcc_counters(figures.run, figures.counters);
+  fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n", format_bytes(after.pool_allocated_bytes),
+             format_bytes(after.pool_used_bytes), format_bytes(figures.dram_bytes),
+             format_bytes(after.dram_index_bytes));
+  if (options.check) print_tpcc_conditions(figures.report);
+}
+
+class TpccCommand {
+ public:
+  explicit TpccCommand(const TpccCommandOptions& options) : options_(options) {}
+
+  Status run(TpccFigures& figures) {
+    Result<PoolFile> pool = PoolFile::choose(options_.pool, options_.keep, bytes_wanted());
+    if (!pool.ok()) return std::move(pool).status();
+    if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
+    figures.pool_path = pool->path();
+    OpenOptions open = tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, {});
+    open.tuning.merge_niceness = options_.merge.niceness;
+    open.index_place = options_.index_place;
+    open.tuning.clock = options_.clock;
+    open.tuning.restart_budget = std::chrono::milliseconds(options_.restart_budget_ms);
+    open.tuning.journal_bytes = std::uint64_t{options_.journal_mb} << 20;
+    open.crash_ring = options_.commit.durability == Durability::kProcessCrash;
+    Result<Database> database = Database::open(open);
+    if (!database.ok()) return std::move(database).status();
+    return run_on(*database, figures);
+  }
+
+ private:
+  std::uint64_t bytes_wanted() const {
+    constexpr double kBytesPerSecond = 50e6;  // that a user's transactions add, at most
+    return tpcc_pool_bytes(options_.population) +
+           static_cast<std::uint64_t>(kBytesPerSecond * options_.users *
+                                      (options_.seconds + options_.ramp_up));
+  }
+
+  Status run_on(Database& database, TpccFigures& figures) {
+    const bench::TpccOptions& population = options_.population;
+    const Result<bench::TpccTables> tables =
+        bench::create_tpcc_tables(database, population.warehouses);
+    if (tables.code() == StatusCode::kAlreadyExists)
+      return Status(StatusCode::kAlreadyExists,
+                    "the pool already holds TPC-C's tables, but a run needs a new population: name "
+                    "a different pool, or none");
+    if (!tables.ok()) return tables.status();
+    Result<bench::TpccLoad> load = bench::load_tpcc(
+        database, *tables, population, [this](std::uint64_t done, std::uint64_t total) {
+          bar_.update("loading", done, total, "orders");
+        });
+    bar_.clear();
+    if (!load.ok()) return std::move(load).status();
+    figures.load = *load;
+    if (options_.merge.first)
+      if (Status s = merge_everything(database); !s.ok()) return s;
+    for (const TableId table : database.tables())
+      if (Status s = database.set_merge_policy(table, policy_of(options_.merge)); !s.ok()) return s;
+    if (Status s = execute(database, *tables, figures); !s.ok()) return s;
+    if (!options_.check) return {};
+    bar_.update("checking", 0, 0);
+    Result<bench::TpccReport> report = bench::check_tpcc(database, *tables, population);
+    bar_.clear();
+    if (!report.ok()) return std::move(report).status();
+    figures.report = *std::move(report);
+    return {};
+  }
+
+  Status execute(Database& database, const bench::TpccTables& tables, TpccFigures& figures) {
+    bench::TpccRunOptions run = options_.run();
+    run.sampling_begins = [&] { figures.counters.before = database.statistics(); };
+    run.sampling_ends = [&] {
+      figures.counters.after = database.statistics();
+      figures.dram_bytes = bench::dram_bytes();
+    };
+    run.progress = [this](double gone, double all) {
+      bar_.update("running", static_cast<std::uint64_t>(gone * 1000),
+                  static_cast<std::uint64_t>(all * 1000));
+      return true;
+    };
+    Result<bench::TpccRunResult> result = bench::run_tpcc(
+        [&](std::uint32_t) -> Result<std::unique_ptr<bench::TpccSession>> {
+          Result<std::unique_ptr<bench::TpccClient>> client =
+              bench::TpccClient::make(database, tables, options_.isolation, options_.commit);
+          if (!client.ok()) return std::move(client).status();
+          return std::unique_ptr<bench::TpccSession>(*std::move(client));
+        },
+        run);
+    bar_.clear();
+    if (!result.ok()) return std::move(result).status();
+    figures.run = *std::move(result);
+    return {};
+  }
+
+  const TpccCommandOptions& options_;
+  ProgressBar bar_;
+};
+
+int run_command(const TpccCommandOptions& options) {
+  const auto figures = std::make_unique<TpccFigures>();
+  const Status status = TpccCommand(options).run(*figures);
+  if (!status.ok()) return could_not_run(status);
+  print_figures(options, *figures);
+  return finish_with_json(options.json, figures_json(options, *figures),
+                          figures->report.all_held() ? kExitOk : kExitCheckFailed);
+}
+
+void add_population_options(CLI::App& command, bench::TpccOptions& population) {
+  command.add_option("--warehouses", population.warehouses, "Size of the population")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  command
+      .add_option("--customers", population.customers_per_district,
+                  "Customers and orders of each district; any other number differs from TPC-C")
+      ->check(CLI::Range(10u, 3000u))
+      ->capture_default_str();
+  command.add_option("--items", population.items, "Items; any other number differs from TPC-C")
+      ->check(CLI::Range(100u, 100'000u))
+      ->capture_default_str();
+  command.add_option("--seed", population.seed, "Seed of all random numbers")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_tpcc(CLI::App& app, Action& action) {
+  auto options = std::make_shared<TpccCommandOptions>();
+  CLI::App* command = app.add_subcommand(
+      "tpcc", "Runs TPC-C's five transactions: rates, response times, consistency conditions");
+  add_used_pool_options(*command, options->pool, options->keep);
+  add_population_options(*command, options->population);
+  command->add_option("--users", options->users, "Concurrent users, a thread each")
+      ->check(CLI::Range(1u, bench::kTpccUsersMax))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "Sampling period")
+      ->check(real_range(0.01, 1e6))
+      ->capture_default_str();
+  command->add_option("--ramp-up", options->ramp_up, "Seconds before sampling begins")
+      ->check(real_range(0.0, 1e6))
+      ->capture_default_str();
+  add_tpcc_mix_option(*command, options->mix);
+  add_merge_options(*command, options->merge);
+  command->add_flag("!--no-check", options->check, "Do not check the conditions afterwards");
+  add_index_option(*command, options->index_place);
+  add_isolation_option(*command, options->isolation);
+  add_clock_option(*command, options->clock);
+  command
+      ->add_option("--restart-budget", options->restart_budget_ms,
+                   "On a disk: time of replay, ms, from which on a checkpoint begins")
+      ->check(CLI::Range(0u, 86'400'000u))
+      ->capture_default_str();
+  command
+      ->add_option("--journal", options->journal_mb,
+                   "On a disk: size of the journal, MB; 0: by the size of the pool")
+      ->check(CLI::Range(0u, 1u << 20))
+      ->capture_default_str();
+  add_durability_option(*command, options->commit);
+  add_process_crash_option(*command, options->commit)->excludes("--durable-within");
+  add_json_option(*command, options->json);
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
+}
+
+}  // namespace flugs::tools
