@@ -275,6 +275,8 @@ PARTS = (
     Part("crashtest", "crash states of the example of a user's workload",
          1_000_000, "states", crashtest, ("flugs_tool", "example_crash_workload"), size_min=1000),
     Part("kill_tatp", "TATP, killed", 2_000, "kills", kills("tatp"), ("flugs_tool",)),
+    Part("kill_tpcc", "TPC-C, killed, also while it is being opened", 2_000, "rounds",
+         kills("tpcc"), ("flugs_tool",)),
     Part("kill_random", "random tables, definitions and transactions, killed",
          2_000, "kills", kills("random"), ("flugs_tool",)),
     Part("kill_full_medium", "the same on a file system that is filled, and freed again",

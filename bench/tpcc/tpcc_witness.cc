@@ -81,6 +81,13 @@ void TpccWitness::clear_logs() noexcept {
   }
 }
 
+std::int64_t TpccWitness::first_time_us() const noexcept {
+  std::int64_t first = INT64_MAX;
+  for (std::uint32_t user = 0; user < plan().users; ++user)
+    for (const TpccEntry& entry : log(user)) first = std::min(first, entry.time_us);
+  return first;
+}
+
 void TpccLog::begin(const TpccRequest& request) noexcept {
   TpccEntry& entry = space_[next_];
   entry.time_us = request.time_us;

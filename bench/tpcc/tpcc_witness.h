@@ -69,6 +69,8 @@ class TpccWitness {
   std::span<const TpccEntry> log(std::uint32_t user) const noexcept;
   std::span<TpccEntry> log_space(std::uint32_t user) noexcept;
   void clear_logs() noexcept;
+  /// The earliest time in the logs; INT64_MAX when they are empty.
+  std::int64_t first_time_us() const noexcept;
 
  private:
   struct Header;

@@ -2,15 +2,11 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/tpcc/tpcc_client.h"
-#include "bench/tpcc/tpcc_driver.h"
-#include "bench/tpcc/tpcc_load.h"
 #include "bench/tpcc/tpcc_reader.h"
-#include "test/support/temporary_database.h"
+#include "test/bench/tiny_tpcc.h"
 
 namespace flugs::test {
 
@@ -19,36 +15,6 @@ namespace {
 using bench::TpccCondition;
 using enum bench::TpccCondition;
 using TpccColumn = bench::TpccColumns;
-
-/// Two warehouses with ten customers a district.
-struct TinyTpcc {
-  TinyTpcc() {
-    options.warehouses = 2;
-    options.customers_per_district = 10;
-    options.items = 200;
-    tables = must(bench::create_tpcc_tables(*database, options.warehouses));
-    must(bench::load_tpcc(*database, tables, options));
-  }
-
-  bench::TpccRunResult run(std::uint32_t users, double seconds) {
-    bench::TpccRunOptions run;
-    run.population = options;
-    run.users = users;
-    run.seconds = seconds;
-    return must(bench::run_tpcc(
-        [this](std::uint32_t) -> Result<std::unique_ptr<bench::TpccSession>> {
-          Result<std::unique_ptr<bench::TpccClient>> client =
-              bench::TpccClient::make(*database, tables);
-          if (!client.ok()) return std::move(client).status();
-          return std::unique_ptr<bench::TpccSession>(*std::move(client));
-        },
-        run));
-  }
-
-  TemporaryDatabase database;
-  bench::TpccOptions options;
-  bench::TpccTables tables;
-};
 
 /// A change of one row that no transaction of TPC-C makes, and the conditions that it breaks.
 struct Damage {

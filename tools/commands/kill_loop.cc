@@ -10,6 +10,7 @@
 #include "bench/support/random.h"
 #include "tools/children/crash_run.h"
 #include "tools/children/random_kill_loop.h"
+#include "tools/children/tpcc_kill_loop.h"
 #include "tools/support/command.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/tatp_options.h"
@@ -198,7 +199,7 @@ void add_kill_loop(CLI::App& app, Action& action) {
   command
       ->add_option("--workload", options->workload,
                    "Work to kill; random: transactions and definitions of random tables")
-      ->check(CLI::IsMember({"tatp", "random"}))
+      ->check(CLI::IsMember({"tatp", "tpcc", "random"}))
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "Number of kills")
       ->check(CLI::Range(1u, 100'000'000u))
@@ -215,8 +216,9 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, 60'000u))
       ->capture_default_str();
   command
-      ->add_option("--merge-interval", options->merge_interval_ms,
-                   "Merge the tables of tatp automatically, at most once in this many ms; 0: never")
+      ->add_option(
+          "--merge-interval", options->merge_interval_ms,
+          "Merge the tables of tatp or tpcc automatically, at most once in this many ms; 0: never")
       ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
   add_process_crash_option(*command, options->commit);
@@ -228,14 +230,19 @@ void add_kill_loop(CLI::App& app, Action& action) {
   add_index_option(*command, options->index_place);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
-    if (options->workload != "tatp" && options->commit.durability != Durability::kOnReturn)
-      return could_not_run(
-          Status(StatusCode::kInvalidArgument, "--process-crash-only needs --workload tatp"));
-    if (options->workload == "tatp" && options->fills_medium)
+    if (options->workload == "random" && options->commit.durability != Durability::kOnReturn)
       return could_not_run(Status(StatusCode::kInvalidArgument,
-                                  "--fill-medium needs --workload random: the work of tatp ends "
-                                  "when it finds no space"));
+                                  "--process-crash-only needs --workload tatp or tpcc"));
+    if (options->workload != "random" && options->fills_medium)
+      return could_not_run(Status(StatusCode::kInvalidArgument,
+                                  "--fill-medium needs --workload random: the work of the others "
+                                  "ends when it finds no space"));
     if (options->workload == "tatp") return run_command(*options);
+    if (options->workload == "tpcc")
+      return run_tpcc_kill_loop(
+          {options->pool, options->rounds, options->users, options->run_ms_max,
+           options->merge_interval_ms, options->commit.durability == Durability::kProcessCrash,
+           options->seed, options->index_place, options->keep, options->json});
     return run_random_kill_loop({options->pool, options->rounds, options->users,
                                  options->run_ms_max, options->seed, options->index_place,
                                  options->keep, options->fills_medium, options->json});

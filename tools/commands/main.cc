@@ -119,6 +119,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_crash_plan(app, action);
   add_crash_child(app, action);
   add_random_child(app, action);
+  add_tpcc_child(app, action);
   add_history_child(app, action);
   add_restart_child(app, action);
 }

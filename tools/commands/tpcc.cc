@@ -251,8 +251,8 @@ void add_population_options(CLI::App& command, bench::TpccOptions& population) {
 
 void add_tpcc(CLI::App& app, Action& action) {
   auto options = std::make_shared<TpccCommandOptions>();
-  CLI::App* command = app.add_subcommand(
-      "tpcc", "Runs TPC-C's five transactions: rates, response times, consistency conditions");
+  CLI::App* command =
+      app.add_subcommand("tpcc", "Runs TPC-C: rates, response times, consistency conditions");
   add_used_pool_options(*command, options->pool, options->keep);
   add_population_options(*command, options->population);
   command->add_option("--users", options->users, "Concurrent users, a thread each")

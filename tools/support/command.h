@@ -47,6 +47,7 @@ void add_estimate(CLI::App& app, Action& action);
 void add_crash_plan(CLI::App& app, Action& action);
 void add_crash_child(CLI::App& app, Action& action);
 void add_random_child(CLI::App& app, Action& action);
+void add_tpcc_child(CLI::App& app, Action& action);
 void add_history_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);
 
