@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/support/environment.h"
 #include "bench/tpcc/tpcc_client.h"
 #include "bench/tpcc/tpcc_driver.h"
 #include "bench/tpcc/tpcc_load.h"
 #include "bench/tpcc/tpcc_reader.h"
+#include "tools/report/tpcc_peers.h"
 #include "tools/report/tpcc_report.h"
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
@@ -38,6 +40,7 @@ struct TpccCommandOptions {
   CommitClock clock = CommitClock::kAutomatic;
   bool keep = false;
   bool check = true;
+  std::string peers = "none";
   std::string json;
 
   bench::TpccRunOptions run() const {
@@ -60,6 +63,12 @@ struct TpccFigures {
   TpccCounters counters;
   bench::TpccReport report;
   std::uint64_t dram_bytes = 0;
+  std::vector<std::unique_ptr<TpccPeerRun>> peers;
+
+  bool all_held() const {
+    return report.all_held() &&
+           std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer->all_held; });
+  }
 };
 
 const std::string& guarantee_of(const TpccCommandOptions& options, const Statistics& statistics) {
@@ -100,6 +109,7 @@ bench::Json figures_json(const TpccCommandOptions& options, const TpccFigures& f
   json.update(tpcc_counters_json(figures.run, figures.counters));
   json["conditions"] = tpcc_conditions_json(figures.report);
   json["problems"] = figures.report.problems();
+  if (!figures.peers.empty()) json["peers"] = tpcc_peers_json(figures.run, figures.peers);
   json["pool_bytes"] = after.pool_allocated_bytes;
   json["pool_used_bytes"] = after.pool_used_bytes;
   json["dram_bytes"] = figures.dram_bytes;
@@ -131,6 +141,8 @@ void print_figures(const TpccCommandOptions& options, const TpccFigures& figures
              format_bytes(after.pool_used_bytes), format_bytes(figures.dram_bytes),
              format_bytes(after.dram_index_bytes));
   if (options.check) print_tpcc_conditions(figures.report);
+  if (!figures.peers.empty())
+    print_tpcc_peers(figures.run, guarantee_of(options, after), figures.peers);
 }
 
 class TpccCommand {
@@ -224,11 +236,15 @@ class TpccCommand {
 
 int run_command(const TpccCommandOptions& options) {
   const auto figures = std::make_unique<TpccFigures>();
-  const Status status = TpccCommand(options).run(*figures);
+  Status status = TpccCommand(options).run(*figures);
+  // The pool is closed, and gone unless it is kept: the engines do not share the memory.
+  if (status.ok() && options.peers != "none")
+    status = run_tpcc_peers(options.run(), figures->pool_path, figures->counters.after.medium,
+                            figures->peers);
   if (!status.ok()) return could_not_run(status);
   print_figures(options, *figures);
   return finish_with_json(options.json, figures_json(options, *figures),
-                          figures->report.all_held() ? kExitOk : kExitCheckFailed);
+                          figures->all_held() ? kExitOk : kExitCheckFailed);
 }
 
 void add_population_options(CLI::App& command, bench::TpccOptions& population) {
@@ -282,6 +298,11 @@ void add_tpcc(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_durability_option(*command, options->commit);
   add_process_crash_option(*command, options->commit)->excludes("--durable-within");
+  command
+      ->add_option("--peers", options->peers,
+                   "Another engine to run the same workload afterwards, on the same medium")
+      ->check(CLI::IsMember({"none", "lmdb"}))
+      ->capture_default_str();
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
