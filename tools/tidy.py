@@ -81,6 +81,7 @@ MAY_INCLUDE = {
     "bench/tpcc": {"base", "flugs", "bench/support"},
     "bench/restart": {"base", "flugs", "bench/support"},
     "bench/scan": {"base", "flugs", "bench/support"},
+    "bench/groups": {"base", "flugs", "bench/support"},
     "bench/random": {"base", "flugs", "bench/support"},
     "bench/scaling": {"base", "flugs", "bench/support"},
     "bench/growth": {"base", "flugs", "bench/support"},

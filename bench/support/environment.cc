@@ -80,6 +80,13 @@ Environment environment() {
 
 std::uint64_t dram_bytes() { return proc_kilobytes("/proc/self/status", "RssAnon"); }
 
+std::uint64_t begin_resident_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return proc_kilobytes("/proc/self/status", "VmRSS");
+}
+
+std::uint64_t resident_peak_bytes() { return proc_kilobytes("/proc/self/status", "VmHWM"); }
+
 std::uint64_t available_memory_bytes() { return proc_kilobytes("/proc/meminfo", "MemAvailable"); }
 
 PageFaults page_faults() {

@@ -26,6 +26,11 @@ unsigned usable_cores();
 /// DRAM of the process itself: anonymous resident pages. The pages of the pool are not among them.
 std::uint64_t dram_bytes();
 
+/// Resident pages of the process, those of the pool included. From now on resident_peak_bytes()
+/// counts anew, if the kernel allows it.
+std::uint64_t begin_resident_peak();
+std::uint64_t resident_peak_bytes();
+
 /// Memory that the machine could still give without swapping; tmpfs takes from it, too.
 std::uint64_t available_memory_bytes();
 

@@ -1,9 +1,11 @@
 #include "bench/support/query_run.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "bench/support/clock.h"
+#include "bench/support/environment.h"
 #include "bench/support/random.h"
 
 namespace flugs::bench {
@@ -56,9 +58,14 @@ Result<QueryFigures> run_query(Database& database, std::string_view name, std::s
   figures.question = question;
   query::RunOptions run_options;
   run_options.threads = options.threads;
+  run_options.memory_bytes_max = options.memory_bytes_max;
+  run_options.temporary_folder = options.temporary_folder;
   for (std::uint32_t run = 0; run <= options.runs; ++run) {
     RunTime time;
+    const std::uint64_t resident = begin_resident_peak();
     Result<QueryResult> result = run_once(database, query, run_options, time);
+    const std::uint64_t peak = std::max(resident_peak_bytes(), resident);
+    figures.resident_bytes = std::max(figures.resident_bytes, peak - resident);
     if (!result.ok())
       return Status(result.code(),
                     std::string(name) + ": " + std::string(result.status().message()));

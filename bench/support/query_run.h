@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace flugs::bench {
 struct QueryFigures {
   std::string_view name;
   std::string_view question;
-  double first_ms = 0;         ///< of the run that is not counted
-  std::vector<double> ms;      ///< of each run: the whole result in memory
-  std::vector<double> cpu_ms;  ///< of each run, on all processors together
+  double first_ms = 0;               ///< of the run that is not counted
+  std::vector<double> ms;            ///< of each run: the whole result in memory
+  std::vector<double> cpu_ms;        ///< of each run, on all processors together
+  std::uint64_t resident_bytes = 0;  ///< by which resident memory rose at most, in any run
   std::uint64_t checksum = 0;
   bool is_repeatable = true;                 ///< every run gave the same rows in the same order
   std::optional<query::QueryResult> result;  ///< of the last run
@@ -29,6 +31,8 @@ struct QueryFigures {
 struct QueryRunOptions {
   std::uint32_t threads = 1;
   std::uint32_t runs = 5;  ///< after one that is not counted
+  std::uint64_t memory_bytes_max = query::RunOptions().memory_bytes_max;
+  std::string temporary_folder = {};  ///< RunOptions::temporary_folder
 };
 
 /// Runs a query several times, each time on a snapshot of its own.

@@ -99,6 +99,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_tpcc(bench, action);
   add_ch(bench, action);
   add_scan(bench, action);
+  add_groups(bench, action);
   add_restart(bench, action);
   add_merge(bench, action);
   add_growth(bench, action);

@@ -63,7 +63,8 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   const auto take = [](const bench::Json& from, std::vector<DuckdbAnswer::Query>& into) {
     for (const bench::Json& query : from)
       into.push_back({query["first_ms"].get<double>(), query["ms"].get<std::vector<double>>(),
-                      query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
+                      query["cpu_ms"].get<std::vector<double>>(),
+                      query["resident_bytes"].get<std::uint64_t>(), query["rows"]});
   };
   take(json["queries"], answer.queries);
   if (!json.contains("states")) return answer;
@@ -100,6 +101,7 @@ Result<DuckdbProcess> DuckdbProcess::start(const Database& database, const Duckd
   bench::Json json = {{"database", file("database")},
                       {"threads", job.threads},
                       {"runs", job.runs},
+                      {"memory_bytes_max", job.memory_bytes_max},
                       {"parameters", job.parameters},
                       {"tables", bench::Json::array()},
                       {"queries", bench::Json::array()},

@@ -31,6 +31,7 @@ struct DuckdbJob {
   std::uint32_t threads = 1;
   std::uint32_t runs = 5;  ///< of each query, after one that is not counted
   std::uint64_t file_bytes = std::uint64_t{2} << 30;  ///< what its file should not exceed
+  std::uint64_t memory_bytes_max = 0;                 ///< 0: as DuckDB chooses
   std::vector<Table> tables;
   std::vector<Query> queries;
   /// Executed one after the other when all queries have been run; after each of them they are run
@@ -44,10 +45,11 @@ struct DuckdbAnswer {
   double load_seconds = 0;
   std::uint64_t file_bytes = 0;  ///< of the database, loaded
   struct Query {
-    double first_ms = 0;         ///< of the run that is not counted
-    std::vector<double> ms;      ///< of each run: all rows fetched
-    std::vector<double> cpu_ms;  ///< of each run, on all processors together
-    bench::Json rows;            ///< an array of rows, which are arrays
+    double first_ms = 0;               ///< of the run that is not counted
+    std::vector<double> ms;            ///< of each run: all rows fetched
+    std::vector<double> cpu_ms;        ///< of each run, on all processors together
+    std::uint64_t resident_bytes = 0;  ///< by which its resident memory rose at most, in any run
+    bench::Json rows;                  ///< an array of rows, which are arrays
 
     double median_ms() const { return bench::median(ms); }
     double median_cpu_ms() const { return bench::median(cpu_ms); }

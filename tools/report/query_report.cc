@@ -80,10 +80,12 @@ bench::Json queries_json(const QueryReport& report) {
                         {"rows_scanned", statistics.rows_scanned},
                         {"rows_skipped", statistics.rows_skipped},
                         {"memory_bytes_peak", statistics.memory_bytes_peak},
+                        {"resident_bytes", query.resident_bytes},
                         {"repeatable", query.is_repeatable}};
     if (report.has_duckdb()) {
       json["duckdb_ms"] = report.duckdb.queries[i].median_ms();
       json["duckdb_cpu_ms"] = report.duckdb.queries[i].median_cpu_ms();
+      json["duckdb_resident_bytes"] = report.duckdb.queries[i].resident_bytes;
     }
     if (!report.differences.empty()) json["equal"] = report.differences[i].empty();
     queries.push_back(std::move(json));

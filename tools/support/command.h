@@ -27,6 +27,7 @@ void add_streams(CLI::App& app, Action& action);
 void add_scaling(CLI::App& app, Action& action);
 void add_ch(CLI::App& app, Action& action);
 void add_scan(CLI::App& app, Action& action);
+void add_groups(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
 void add_growth(CLI::App& app, Action& action);
