@@ -11,6 +11,13 @@
 
 namespace flugs::query {
 
+namespace {
+
+// Texts from the prefetch of their bytes to their hash.
+constexpr std::size_t kTextsAhead = 16;
+
+}  // namespace
+
 GroupBySink::Groups::Groups(const GroupBySink& sink, std::vector<std::uint32_t> ranges)
     : table(sink.shape_, std::move(ranges)),
       bits(sink.aggregates_.size()),
@@ -42,7 +49,10 @@ GroupBySink::Local::Local(const GroupBySink& sink)
       words(sink.shape_.words()),
       group_of(kBatchRows),
       marks(sink.aggregates_.size()),
-      pairs(sink.aggregates_.size()) {
+      pairs(sink.aggregates_.size()),
+      compact_pairs_at(sink.aggregates_.size()),
+      pairs_past(sink.aggregates_.size()),
+      row_records(sink.shape_, sink.aggregates_) {
   if (sink.is_by_codes_) codes.emplace(sink.columns_of_keys(), sink.aggregates_);
 }
 
@@ -129,7 +139,11 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
   const Key& from = keys_[key];
   std::uint64_t* to = words.keys[from.word].data();
   if (from.is_text()) {
-    for (std::size_t i = 0; i < rows; ++i) words.put_text(from.word, i, values.texts()[i]);
+    const std::string_view* texts = values.texts();
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (i + kTextsAhead < rows) __builtin_prefetch(texts[i + kTextsAhead].data());
+      words.put_text(from.word, i, texts[i]);
+    }
   } else if (from.expr->form == Form::kCode) {
     for (std::size_t i = 0; i < rows; ++i) to[i] = values.codes()[i];
   } else if (from.expr->type.type == Type::kBool) {
@@ -172,9 +186,20 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, std::size_t r
       bits[values.codes()[i] / 64] |= std::uint64_t{1} << (values.codes()[i] % 64);
     return;
   }
-  for (std::size_t i = 0; i < rows; ++i)
-    if (values.nulls == nullptr || values.nulls[i] == 0)
-      note_distinct(a, local.group_of[i], distinct_of(a, values, i), local);
+  Past& past = local.pairs_past[a];
+  const bool goes_past = past.left != 0;
+  if (goes_past)
+    past.pass(rows);
+  else
+    past.taken += rows;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (values.nulls != nullptr && values.nulls[i] != 0) continue;
+    const Distinct value = distinct_of(a, values, i);
+    if (goes_past)
+      add_pair(a, local.groups.table.key_row(local.group_of[i]), value, local);
+    else
+      note_distinct(a, local.group_of[i], value, local);
+  }
 }
 
 GroupBySink::Local& GroupBySink::local_of(std::uint32_t worker) {
@@ -202,7 +227,7 @@ void GroupBySink::find_groups(const Batch& batch, Local& local) const {
 
 void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
   Local& local = local_of(worker);
-  if (local.rows_past_left != 0) return push_past_table(batch, local);
+  if (local.table_past.left != 0) return push_past_table(batch, local);
   Groups& groups = local.groups;
   find_groups(batch, local);
   groups.grow_states(aggregates_.size());
@@ -216,7 +241,7 @@ void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
       accumulate(aggregate, values, local.group_of.data(), batch.rows, keys_.empty(),
                  groups.states.data(), aggregates_.size(), a);
   }
-  local.rows_taken += batch.rows;
+  local.table_past.taken += batch.rows;
   empty_if_full(local);
   groups.charge.set(bytes_of(local));
 }

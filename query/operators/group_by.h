@@ -1,22 +1,26 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "flugs/function_ref.h"
 #include "query/operators/aggregate_state.h"
 #include "query/operators/code_groups.h"
 #include "query/operators/code_marks.h"
 #include "query/operators/group_table.h"
 #include "query/operators/record_parts.h"
+#include "query/operators/row_records.h"
 #include "query/scan/pipeline.h"
 
 namespace flugs::query {
 
 /// Groups rows by keys and computes aggregates. Each worker has a table of the groups that it met;
 /// a table that grows beyond the cache is emptied into records, in parts by hash. If all groups
-/// are few, the workers' tables are merged at the end, else the records, part by part. Words of
+/// are few, the workers' tables are merged at the end, else the records, part by part, when the
+/// groups are read. Words of
 /// keys are payloads, codes, or a text's address and mark. Rows of row groups are grouped by their
 /// codes there (CodeGroups), if there are few codes. Distinct values are bits if they lie close
 /// enough together, else pairs of group and value, which are parted in the same way.
@@ -35,9 +39,12 @@ class GroupBySink : public Sink {
   bool takes_segments() const noexcept override { return is_of_columns_; }
   bool takes_headers() const noexcept override;
   const Schema& output_schema() const noexcept { return schema_; }
-  Rows finish();
+  /// Call after the last row. The source of the groups; it keeps the sink for as long as it needs
+  /// it, but nothing of the sink's input.
+  static std::unique_ptr<Source> finish(std::shared_ptr<GroupBySink> sink);
 
  private:
+  class PartsSource;  // group_by_source.cc
   struct Key {
     BoundPtr expr;
     std::size_t word;  ///< place in the shape
@@ -56,6 +63,14 @@ class GroupBySink : public Sink {
     void grow_states(std::size_t aggregates);
     std::uint64_t bytes() const noexcept;
   };
+  /// Which rows go past a worker's table, or past a set of pairs, because few of them met a group
+  /// or a pair that was there.
+  struct Past {
+    std::uint64_t taken = 0;  // rows, since the table was empty
+    std::uint64_t left = 0;   // rows that go past it
+    void note_emptied(std::uint64_t entries) noexcept;
+    void pass(std::uint64_t rows) noexcept { left -= std::min(left, rows); }
+  };
   struct Local {
     Local(const GroupBySink& sink);
     Evaluator evaluator;
@@ -68,12 +83,26 @@ class GroupBySink : public Sink {
     std::uint64_t hand_overs = 0;
     // What did not stay in the cache. Null: nothing yet.
     std::unique_ptr<RecordParts> parts;               // groups
+    std::unique_ptr<RecordParts> rows;                // that went past the table
     std::vector<std::unique_ptr<RecordParts>> pairs;  // by aggregate; of group and value
-    std::uint64_t rows_taken = 0;                     // since the table was empty
-    std::uint64_t rows_past_left = 0;                 // rows that go past the table
-    std::vector<std::uint64_t> hashes;                // of such rows
-    std::vector<AggregateState> row_states;           // their states
-    std::vector<std::uint64_t> key_rows;              // of a batch of pairs
+    std::uint64_t compact_at = 0;                     // bytes of groups and rows
+    std::vector<std::uint64_t> compact_pairs_at;      // by aggregate
+    std::size_t sample_at = 0;                        // part that the next sample begins with
+    Past table_past;
+    std::vector<Past> pairs_past;         // by aggregate
+    std::vector<std::uint64_t> hashes;    // of rows that go past the table
+    RowRecords row_records;               // the same rows
+    std::vector<std::uint64_t> key_rows;  // of a batch of pairs
+  };
+  /// What merges parts: one for each worker.
+  struct Merging {
+    Merging(const GroupBySink& sink);
+    void clear();
+    Groups groups;
+    RowRecords row_records;
+    std::vector<std::uint32_t> numbers;
+    std::vector<Vec> columns;
+    Batch batch;
   };
   /// The distinct values that have a bit: codes of the column's domain below `count`, or `count`
   /// payloads from `low` on. 0: no value has one.
@@ -119,13 +148,15 @@ class GroupBySink : public Sink {
   KeyShape pair_shape(std::size_t aggregate) const;
   std::uint64_t stores() const noexcept;
   std::uint64_t store_bytes_max() const noexcept;
-  RecordParts& parts_of(Local& local) const;
-  RecordParts& pairs_of(std::size_t aggregate, Local& local) const;
-  std::uint64_t local_bytes_max(const RecordParts* store, bool is_array) const noexcept;
+  std::uint64_t local_bytes_max(bool is_array) const noexcept;
   std::uint64_t bytes_of_group() const noexcept;
+  RecordParts& parts_of(Local& local) const;
+  RecordParts& rows_of(Local& local) const;
+  RecordParts& pairs_of(std::size_t aggregate, Local& local) const;
   void empty_if_full(Local& local) const;
   void empty_groups(Local& local) const;
   void empty_pairs(std::size_t aggregate, Local& local) const;
+  void put_group(const Groups& groups, std::uint32_t group, std::uint64_t* record) const;
   void add_pair(std::size_t aggregate, const std::uint64_t* key_row, Distinct value,
                 Local& local) const;
   void push_past_table(const Batch& batch, Local& local) const;
@@ -133,18 +164,34 @@ class GroupBySink : public Sink {
                          Local& local) const;
   void count_pairs(std::size_t aggregate);
   void count_pairs_of(std::size_t aggregate, const std::vector<RecordParts*>& sources,
-                      std::size_t part, Local& local) const;
+                      std::size_t part, GroupTable& pairs, Local& local) const;
   void count_new_pairs(std::size_t aggregate, const GroupTable& pairs, std::uint32_t first,
                        Local& local) const;
-  std::size_t parts_per_task() const;
-  Rows merge_parts();
-  void merge_part(std::size_t part, Groups& into) const;
+
+  // Records that are merged before the end: group_by_compact.cc.
+  std::uint64_t compact_at_first() const noexcept;
+  std::uint64_t compact_at_most() const noexcept;
+  void limit_records(Local& local) const;
+  void limit_pairs(std::size_t aggregate, Local& local) const;
+  std::uint64_t next_limit(std::uint64_t limit, bool pays, std::uint64_t held) const noexcept;
+  bool compact(std::size_t part, Merging& merging, Local& local) const;
+  bool compact_pairs(std::size_t part, GroupTable& table, RecordParts& pairs) const;
+  template <typename CompactPart>
+  bool compact_if_it_pays(std::size_t& sample_at, CompactPart&& compact_part) const;
+
+  // Parts that are merged at the end: group_by_source.cc.
+  void merge_rows(std::uint64_t* records, std::size_t count, Merging& into) const;
+  void merge_states(const std::uint64_t* records, std::size_t count, Merging& into) const;
+  void merge_part(std::size_t part, Merging& into) const;
+  std::uint64_t records_of(std::size_t part) const;
 
   std::vector<Local*> used_locals() const;
   bool is_parted() const;
   bool part();
   void merge_groups(const Groups& from, Groups& into) const;
-  void emit(const Groups& groups, Rows& rows, Charge& charge) const;
+  void emit(const Groups& groups, std::vector<Vec>& columns, Batch& batch,
+            FunctionRef<bool(const Batch&)> take) const;
+  Rows all_rows();
   void explain(std::uint64_t groups) const;
   void explain_parts() const;
   ColumnView emit_key(std::size_t key, const Groups& groups, std::size_t first, std::size_t count,

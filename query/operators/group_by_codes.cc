@@ -170,7 +170,7 @@ void GroupBySink::hand_over_codes(Local& local) const {
       for (std::size_t a = 0; a < stride; ++a)
         merge(aggregates_[a], codes.state(found[first + i], a),
               local.groups.states[local.group_of[i] * stride + a]);
-    local.rows_taken += n;
+    local.table_past.taken += n;
     empty_if_full(local);
   }
   codes.clear();

@@ -29,7 +29,7 @@ bool GroupBySink::is_parted() const {
   std::size_t pairs = 0;
   const std::vector<Local*> used = used_locals();
   for (const Local* local : used) {
-    if (local->parts) return true;
+    if (local->parts || local->rows) return true;
     if (!keys_.empty()) groups += local->groups.table.size();
     for (std::size_t a = 0; a < aggregates_.size(); ++a) {
       if (local->pairs[a]) return true;
@@ -111,25 +111,28 @@ ColumnView GroupBySink::emit_key(std::size_t k, const Groups& groups, std::size_
     any_null |= nulls[i] != 0;
   }
   switch (schema_[k].form()) {
-    case Form::kCode:
-      for (std::size_t i = 0; i < count; ++i)
-        out.codes(count)[i] = static_cast<std::uint32_t>(row(i)[word]);
+    case Form::kCode: {
+      std::uint32_t* codes = out.codes(count);
+      for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint32_t>(row(i)[word]);
       break;
-    case Form::kText:
-      for (std::size_t i = 0; i < count; ++i)
-        out.texts(count)[i] = text_of(row(i)[word], row(i)[word + 1]);
+    }
+    case Form::kText: {
+      std::string_view* texts = out.texts(count);
+      for (std::size_t i = 0; i < count; ++i) texts[i] = text_of(row(i)[word], row(i)[word + 1]);
       break;
-    default:
-      for (std::size_t i = 0; i < count; ++i)
-        out.ints(count)[i] = static_cast<std::int64_t>(row(i)[word]);
+    }
+    default: {
+      std::int64_t* ints = out.ints(count);
+      for (std::size_t i = 0; i < count; ++i) ints[i] = static_cast<std::int64_t>(row(i)[word]);
+    }
   }
   return out.view(any_null);
 }
 
-void GroupBySink::emit(const Groups& groups, Rows& rows, Charge& charge) const {
+void GroupBySink::emit(const Groups& groups, std::vector<Vec>& columns, Batch& batch,
+                       FunctionRef<bool(const Batch&)> take) const {
   FLUGS_CHECK(groups.states.size() >= groups.table.size() * aggregates_.size());
-  std::vector<Vec> columns(schema_.size());
-  Batch batch;
+  FLUGS_CHECK(columns.size() == schema_.size());
   batch.columns.resize(schema_.size());
   for (std::size_t first = 0; first < groups.table.size(); first += kBatchRows) {
     batch.rows = std::min<std::size_t>(kBatchRows, groups.table.size() - first);
@@ -139,18 +142,12 @@ void GroupBySink::emit(const Groups& groups, Rows& rows, Charge& charge) const {
       batch.columns[keys_.size() + a] =
           query::finish(aggregates_[a], groups.states.data(), aggregates_.size(), a, first,
                         batch.rows, columns[keys_.size() + a]);
-    rows.append(batch, charge);
+    if (!take(batch)) return;
   }
 }
 
-Rows GroupBySink::finish() {
-  if (part()) {
-    explain_parts();
-    Rows rows = merge_parts();
-    explain(rows.row_count);
-    locals_.clear();
-    return rows;
-  }
+// The groups, if they are not in parts.
+Rows GroupBySink::all_rows() {
   Rows rows;
   rows.schema = schema_;
   Charge charge(context_.budget, "group by");
@@ -162,7 +159,12 @@ Rows GroupBySink::finish() {
   }
   explain(all.table.size());
   locals_.clear();
-  emit(all, rows, charge);
+  std::vector<Vec> columns(schema_.size());
+  Batch batch;
+  emit(all, columns, batch, [&](const Batch& next) {
+    rows.append(next, charge);
+    return true;
+  });
   rows.charges.push_back(std::move(charge));
   return rows;
 }
@@ -171,13 +173,15 @@ void GroupBySink::explain_parts() const {
   std::uint64_t records = 0;
   std::uint64_t spilled = 0;
   for (const Local* local : used_locals()) {
-    if (!local->parts) continue;
-    records += local->parts->records();
-    spilled += local->parts->spilled_bytes();
+    for (const RecordParts* store : {local->parts.get(), local->rows.get()}) {
+      if (store == nullptr) continue;
+      records += store->records();
+      spilled += store->spilled_bytes();
+    }
   }
   if (records == 0) return;
   explain_->details.push_back(
-      fmt::format("{} records of groups in {} parts", records, RecordParts::kParts));
+      fmt::format("{} records of groups and rows in {} parts", records, RecordParts::kParts));
   if (spilled != 0)
     explain_->details.push_back(
         fmt::format("{:.1f} MB in temporary files", static_cast<double>(spilled) / 1e6));

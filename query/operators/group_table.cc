@@ -16,6 +16,8 @@ constexpr std::size_t kSlotsInCache = std::size_t{1} << 15;
 // Keys from the prefetch of a slot to its use, and from that of the row of its group.
 constexpr std::size_t kSlotAhead = 24;
 constexpr std::size_t kRowAhead = 12;
+// Keys from the prefetch of texts to their comparison.
+constexpr std::size_t kTextAhead = 6;
 
 bool is_same_text(std::uint64_t a, std::uint64_t b, std::uint64_t mark) noexcept {
   const std::size_t size = static_cast<std::uint32_t>(mark);
@@ -36,6 +38,9 @@ GroupTable::GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges)
       word_count_(shape_.words()),
       row_words_(word_count_ + KeyWords::null_words(word_count_)),
       scratch_(row_words_) {
+  const auto address = std::find(shape_.is_address.begin(), shape_.is_address.end(), 1);
+  if (shape_.has_texts)
+    first_address_ = static_cast<std::size_t>(address - shape_.is_address.begin());
   FLUGS_CHECK(ranges.empty() || (ranges.size() == word_count_ && !shape_.has_texts));
   std::uint64_t combinations = ranges.empty() ? kArrayMax + 1 : 1;
   for (const std::uint32_t range : ranges)  // one more for NULL
@@ -90,14 +95,8 @@ void GroupTable::find(const KeyWords& words, std::size_t rows, std::uint32_t* gr
   } else if (is_array()) {
     find_by_array(words, rows, groups);
   } else {
-    make_room(rows);
-    hash(words, rows, batch_hashes_.data());
-    find_by_hash(
-        [&](std::size_t i) {
-          copy_key(words, i);
-          return scratch_.data();
-        },
-        rows, groups);
+    rows_of(words, rows);
+    find_by_hash(batch_rows_.data(), row_words_, rows, groups);
   }
 }
 
@@ -111,9 +110,7 @@ void GroupTable::find_rows(const std::uint64_t* key_rows, std::size_t stride, st
     for (std::size_t i = 0; i < rows; ++i)
       groups[i] = find_at(index_of(key_rows + i * stride), key_rows + i * stride);
   } else {
-    make_room(rows);
-    for (std::size_t i = 0; i < rows; ++i) batch_hashes_[i] = hash_of(key_rows + i * stride);
-    find_by_hash([&](std::size_t i) { return key_rows + i * stride; }, rows, groups);
+    find_by_hash(key_rows, stride, rows, groups);
   }
 }
 
@@ -164,19 +161,36 @@ void GroupTable::find_codes(const std::uint32_t* codes, std::size_t rows, std::u
   }
 }
 
-// `row_at` gives the row of a key, valid until the next call. The hashes are in batch_hashes_.
-template <typename RowAt>
-void GroupTable::find_by_hash(const RowAt& row_at, std::size_t rows, std::uint32_t* groups) {
+void GroupTable::find_by_hash(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                              std::uint32_t* groups) {
+  make_room(rows);
+  hash_rows(key_rows, stride, rows);
+  if (row_words_ == 2 && !shape_.has_texts)  // most keys
+    find_each(key_rows, stride, rows, groups, [](const std::uint64_t* a, const std::uint64_t* b) {
+      return a[0] == b[0] && a[1] == b[1];
+    });
+  else
+    find_each(key_rows, stride, rows, groups,
+              [this](const std::uint64_t* a, const std::uint64_t* b) { return is_same(a, b); });
+}
+
+// The hashes are in batch_hashes_.
+template <typename Same>
+void GroupTable::find_each(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                           std::uint32_t* groups, Same same) {
   const std::uint64_t* hashes = batch_hashes_.data();
-  if (slots_.size() <= kSlotsInCache) {
-    for (std::size_t i = 0; i < rows; ++i) groups[i] = find_row(row_at(i), hashes[i]);
+  if (slots_.size() <= kSlotsInCache && !shape_.has_texts) {
+    for (std::size_t i = 0; i < rows; ++i)
+      groups[i] = find_row(key_rows + i * stride, hashes[i], same);
     return;
   }
   for (std::size_t i = 0; i < std::min(kSlotAhead, rows); ++i) prefetch_slot(hashes[i]);
   for (std::size_t i = 0; i < rows; ++i) {
     if (i + kSlotAhead < rows) prefetch_slot(hashes[i + kSlotAhead]);
     if (i + kRowAhead < rows) prefetch_row(hashes[i + kRowAhead]);
-    groups[i] = find_row(row_at(i), hashes[i]);
+    if (shape_.has_texts && i + kTextAhead < rows)
+      prefetch_text(key_rows + (i + kTextAhead) * stride, hashes[i + kTextAhead]);
+    groups[i] = find_row(key_rows + i * stride, hashes[i], same);
   }
 }
 
@@ -189,7 +203,18 @@ void GroupTable::prefetch_row(std::uint64_t hash) const noexcept {
   if (group != kNoGroup) __builtin_prefetch(key_row(group));
 }
 
-std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash) {
+// Both texts, if they are likely to be compared.
+void GroupTable::prefetch_text(const std::uint64_t* row, std::uint64_t hash) const noexcept {
+  const Slot slot = slots_[hash & (slots_.size() - 1)];
+  if (slot.group == kNoGroup || slot.tag != static_cast<std::uint32_t>(hash >> 32)) return;
+  const std::uint64_t known = key_row(slot.group)[first_address_];
+  if (known == row[first_address_]) return;
+  __builtin_prefetch(reinterpret_cast<const char*>(known));
+  __builtin_prefetch(reinterpret_cast<const char*>(row[first_address_]));
+}
+
+template <typename Same>
+std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash, Same same) {
   const std::size_t mask = slots_.size() - 1;
   FLUGS_DCHECK((slots_.size() & mask) == 0 && hashes_.size() < slots_.size());
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
@@ -199,7 +224,7 @@ std::uint32_t GroupTable::find_row(const std::uint64_t* row, std::uint64_t hash)
       slot = {tag, add(row, hash)};
       return slot.group;
     }
-    if (slot.tag == tag && is_same(row, key_row(slot.group))) return slot.group;
+    if (slot.tag == tag && same(row, key_row(slot.group))) return slot.group;
   }
 }
 
@@ -217,13 +242,48 @@ void GroupTable::make_room(std::size_t rows) {
   FLUGS_DCHECK(rows <= batch_hashes_.size());
   std::size_t wanted = std::max<std::size_t>(slots_.size(), 256);
   while ((hashes_.size() + rows) * 2 > wanted) wanted *= 2;
-  if (wanted == slots_.size()) return;
-  slots_.assign(wanted, Slot{0, kNoGroup});
-  const std::size_t mask = slots_.size() - 1;
+  if (wanted != slots_.size()) set_slots(wanted);
+}
+
+void GroupTable::reserve(std::size_t groups) {
+  if (word_count_ == 0 || is_array()) return;
+  std::size_t wanted = std::max<std::size_t>(slots_.size(), 256);
+  while (groups * 2 > wanted) wanted *= 2;
+  rows_.reserve(groups * row_words_);
+  hashes_.reserve(groups);
+  if (wanted != slots_.size()) set_slots(wanted);
+}
+
+void GroupTable::set_slots(std::size_t count) {
+  FLUGS_DCHECK((count & (count - 1)) == 0 && count > hashes_.size());
+  slots_.assign(count, Slot{0, kNoGroup});
+  const std::size_t mask = count - 1;
   for (std::uint32_t group = 0; group < hashes_.size(); ++group) {
     std::size_t at = hashes_[group] & mask;
     while (slots_[at].group != kNoGroup) at = (at + 1) & mask;
     slots_[at] = {static_cast<std::uint32_t>(hashes_[group] >> 32), group};
+  }
+}
+
+void GroupTable::hash_rows(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows) {
+  std::uint64_t* hashes = batch_hashes_.data();
+  if (word_count_ == 1) {  // as hash_of, without its loops
+    for (std::size_t i = 0; i < rows; ++i)
+      hashes[i] = combine_hashes(key_rows[i * stride + 1], key_rows[i * stride]);
+  } else {
+    for (std::size_t i = 0; i < rows; ++i) hashes[i] = hash_of(key_rows + i * stride);
+  }
+}
+
+// Into batch_rows_.
+void GroupTable::rows_of(const KeyWords& words, std::size_t rows) {
+  FLUGS_DCHECK(rows <= kBatchRows);
+  if (batch_rows_.empty()) batch_rows_.resize(kBatchRows * row_words_);
+  for (std::size_t w = 0; w < row_words_; ++w) {
+    const std::uint64_t* column =
+        w < word_count_ ? words.keys[w].data() : words.nulls[w - word_count_].data();
+    std::uint64_t* to = batch_rows_.data() + w;
+    for (std::size_t i = 0; i < rows; ++i) to[i * row_words_] = column[i];
   }
 }
 

@@ -86,6 +86,8 @@ class GroupTable {
   /// The hashes of a batch's keys.
   void hash(const KeyWords& words, std::size_t rows, std::uint64_t* hashes) const noexcept;
   std::uint64_t hash_of(const std::uint64_t* row) const noexcept;
+  /// Makes room for so many groups at once, if they are found by hash.
+  void reserve(std::size_t groups);
   /// Forgets the groups, and keeps the memory.
   void clear();
 
@@ -120,21 +122,30 @@ class GroupTable {
     std::uint32_t group;
   };
   void find_by_array(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
-  template <typename RowAt>
-  void find_by_hash(const RowAt& row_at, std::size_t rows, std::uint32_t* groups);
+  void find_by_hash(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                    std::uint32_t* groups);
+  template <typename Same>
+  void find_each(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows,
+                 std::uint32_t* groups, Same same);
+  void hash_rows(const std::uint64_t* key_rows, std::size_t stride, std::size_t rows);
+  void rows_of(const KeyWords& words, std::size_t rows);
   std::uint32_t find_at(std::uint64_t index, const std::uint64_t* row);
   std::uint64_t index_of(const std::uint64_t* row) const noexcept;
-  std::uint32_t find_row(const std::uint64_t* row, std::uint64_t hash);
+  template <typename Same>
+  std::uint32_t find_row(const std::uint64_t* row, std::uint64_t hash, Same same);
   bool is_same(const std::uint64_t* a, const std::uint64_t* b) const noexcept;
   std::uint32_t add(const std::uint64_t* row, std::uint64_t hash);
   void copy_key(const KeyWords& words, std::size_t i);
   void make_room(std::size_t rows);
+  void set_slots(std::size_t count);
   void prefetch_slot(std::uint64_t hash) const noexcept;
   void prefetch_row(std::uint64_t hash) const noexcept;
+  void prefetch_text(const std::uint64_t* row, std::uint64_t hash) const noexcept;
 
   KeyShape shape_;
   std::size_t word_count_;
   std::size_t row_words_;
+  std::size_t first_address_ = 0;  // of a text, if there is one
   std::vector<std::uint32_t> ranges_;
   std::vector<std::uint32_t> array_;
   std::vector<Slot> slots_;
@@ -142,6 +153,7 @@ class GroupTable {
   std::vector<std::uint64_t> hashes_;
   std::vector<std::uint64_t> scratch_;       // one key row
   std::vector<std::uint64_t> batch_hashes_;  // of the keys that are looked up
+  std::vector<std::uint64_t> batch_rows_;    // the keys that are looked up, row by row
 };
 
 /// Distinct pairs of group and value, whose word is a number or the address of a text.

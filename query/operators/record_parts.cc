@@ -26,6 +26,7 @@ RecordParts::RecordParts(std::size_t words, RunContext& context, std::string own
   FLUGS_CHECK(words != 0);
   const std::uint64_t records = bytes_max / (kParts * words * sizeof(std::uint64_t)) / 2;
   first_records_ = std::clamp<std::uint64_t>(records, 1, kFirstRecordsMax);
+  chunk_records_ = std::clamp<std::uint64_t>(records / 2, first_records_, kChunkRecordsMax);
 }
 
 RecordParts::~RecordParts() {
@@ -40,7 +41,7 @@ std::size_t RecordParts::used(const Part& part, const Chunk& chunk) noexcept {
 void RecordParts::grow(Part& part) {
   const std::size_t records =
       part.chunks.empty() ? first_records_
-                          : std::min(part.chunks.back().word_count / words_ * 2, kChunkRecordsMax);
+                          : std::min(part.chunks.back().word_count / words_ * 2, chunk_records_);
   const std::uint64_t bytes = records * words_ * sizeof(std::uint64_t);
   if (bytes_ + bytes > bytes_max_ || !context_.budget.try_take(bytes)) {
     spill();
@@ -77,12 +78,18 @@ void RecordParts::spill() {
   context_.check_stop();
 }
 
-void RecordParts::visit(
-    std::size_t part_index,
-    FunctionRef<void(const std::uint64_t* records, std::size_t count)> take) const {
+void RecordParts::visit_held(std::size_t part_index,
+                             FunctionRef<void(std::uint64_t* records, std::size_t count)> take) {
+  FLUGS_CHECK(part_index < kParts);
+  const Part& part = parts_[part_index];
+  for (const Chunk& chunk : part.chunks) take(chunk.words.get(), used(part, chunk) / words_);
+}
+
+void RecordParts::visit(std::size_t part_index,
+                        FunctionRef<void(std::uint64_t* records, std::size_t count)> take) {
+  visit_held(part_index, take);
   const Part& part = parts_[part_index];
   const std::size_t batch_words = kReadRecords * words_;
-  for (const Chunk& chunk : part.chunks) take(chunk.words.get(), used(part, chunk) / words_);
   if (part.segments.empty()) return;
   Charge charge(context_.budget, owner_);
   charge.set(batch_words * sizeof(std::uint64_t));
@@ -96,13 +103,33 @@ void RecordParts::visit(
     }
 }
 
-std::uint64_t RecordParts::records() const noexcept {
+std::uint64_t RecordParts::held_records(std::size_t part_index) const noexcept {
+  const Part& part = parts_[part_index];
   std::uint64_t words = 0;
-  for (const Part& part : parts_) {
-    for (const Chunk& chunk : part.chunks) words += used(part, chunk);
-    for (const Segment& segment : part.segments) words += segment.word_count;
-  }
+  for (const Chunk& chunk : part.chunks) words += used(part, chunk);
   return words / words_;
+}
+
+std::uint64_t RecordParts::records(std::size_t part_index) const noexcept {
+  std::uint64_t words = 0;
+  for (const Segment& segment : parts_[part_index].segments) words += segment.word_count;
+  return words / words_ + held_records(part_index);
+}
+
+std::uint64_t RecordParts::records() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t part = 0; part < kParts; ++part) sum += records(part);
+  return sum;
+}
+
+void RecordParts::release_held(std::size_t part_index) noexcept {
+  FLUGS_CHECK(part_index < kParts);
+  Part& part = parts_[part_index];
+  part.chunks.clear();
+  part.next = part.end = nullptr;
+  FLUGS_CHECK(bytes_ >= part.bytes);
+  bytes_ -= part.bytes;
+  context_.budget.give_back(std::exchange(part.bytes, 0));
 }
 
 void RecordParts::release(std::size_t part_index) noexcept {

@@ -34,20 +34,31 @@ class RecordParts {
   std::size_t words() const noexcept { return words_; }
   /// A new record, to be written before the next call. Fails with kOutOfMemory, or with kIoError
   /// when the temporary file cannot be written.
-  std::uint64_t* add(std::uint64_t hash) {
-    Part& part = parts_[part_of(hash)];
+  std::uint64_t* add(std::uint64_t hash) { return add_to(part_of(hash)); }
+  /// The same in a part.
+  std::uint64_t* add_to(std::size_t part_index) {
+    Part& part = parts_[part_index];
     if (part.next == part.end) grow(part);
     std::uint64_t* record = part.next;
     part.next += words_;
     return record;
   }
-  /// Calls `take` with all records of a part, kBatchRows at most each time. Fails with kIoError.
-  void visit(std::size_t part,
-             FunctionRef<void(const std::uint64_t* records, std::size_t count)> take) const;
+  /// Calls `take` with all records of a part, kBatchRows at most each time, which it may change.
+  /// Fails with kIoError.
+  void visit(std::size_t part, FunctionRef<void(std::uint64_t* records, std::size_t count)> take);
+  /// The same with those in memory only.
+  void visit_held(std::size_t part,
+                  FunctionRef<void(std::uint64_t* records, std::size_t count)> take);
   void release(std::size_t part) noexcept;
+  /// Forgets the part's records in memory. Only while records are added, by their worker.
+  void release_held(std::size_t part) noexcept;
+  /// Writes all records in memory to the temporary file. Fails with kIoError.
+  void spill();
   std::uint64_t records() const noexcept;
-  /// Whether half of the room is taken, or records have gone to a file. For the worker that adds.
-  bool is_filling() const noexcept { return file_.has_value() || bytes_ > bytes_max_ / 2; }
+  std::uint64_t records(std::size_t part) const noexcept;
+  std::uint64_t held_records(std::size_t part) const noexcept;
+  /// Bytes in memory. For the worker that adds.
+  std::uint64_t held_bytes() const noexcept { return bytes_; }
   /// Bytes that went to the temporary file.
   std::uint64_t spilled_bytes() const noexcept { return file_ ? file_->bytes() : 0; }
 
@@ -69,13 +80,13 @@ class RecordParts {
   };
   static std::size_t used(const Part& part, const Chunk& chunk) noexcept;
   void grow(Part& part);
-  void spill();
 
   RunContext& context_;
   std::string owner_;
   std::size_t words_;
   std::uint64_t bytes_max_;
   std::size_t first_records_;  // of a part's first chunk
+  std::size_t chunk_records_;  // of its largest ones
   std::uint64_t bytes_ = 0;    // of all parts, while records are added
   std::array<Part, kParts> parts_;
   std::optional<SpillFile> file_;

@@ -128,15 +128,17 @@ Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>&
   }
   Pipeline pipeline = open(input, needed);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
-  GroupBySink sink(context_, pipeline.schema, keys, aggregates, explain);
-  if (pipeline.stages.empty()) sink.expect(*pipeline.source);
-  pipeline.run(context_, sink);
-  Rows rows;
+  auto sink = std::make_shared<GroupBySink>(context_, pipeline.schema, keys, aggregates, explain);
+  if (pipeline.stages.empty()) sink->expect(*pipeline.source);
+  pipeline.run(context_, *sink);
+  Pipeline groups;
+  groups.schema = sink->output_schema();
+  groups.explain = std::move(explain);
   if (context_.is_dry)
-    rows.schema = sink.output_schema();
+    groups.source = std::make_unique<RowsSource>(context_, std::make_shared<const Rows>());
   else
-    rows = sink.finish();
-  return from_rows(std::move(rows), std::move(explain));
+    groups.source = GroupBySink::finish(std::move(sink));
+  return groups;
 }
 
 Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
