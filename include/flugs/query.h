@@ -26,8 +26,9 @@ struct RunOptions {
   std::uint32_t threads = 0;
   /// Bytes that all operators and the result may hold at one time.
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
-  /// The folder for what a group by cannot keep within `memory_bytes_max`; empty: the system's
-  /// folder for temporary files (TMPDIR). The files have no names, and are gone with the query.
+  /// The folder for what a group by or an order by cannot keep within `memory_bytes_max`; empty:
+  /// the system's folder for temporary files (TMPDIR). The files have no names, and are gone with
+  /// the query.
   std::string temporary_folder = {};
   /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
   /// asked to stop fails with kCancelled within some thousand rows per thread.

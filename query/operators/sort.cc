@@ -16,13 +16,6 @@ namespace {
 // Rows that a worker collects before it drops those that cannot be among the first.
 constexpr std::size_t kSlackRows = kBatchRows;
 constexpr std::size_t kParallelSortRows = 50'000;
-
-int compare_ints(std::int64_t a, std::int64_t b) noexcept { return a < b ? -1 : a > b ? 1 : 0; }
-int compare_reals(double a, double b) noexcept {
-  if (a < b) return -1;
-  if (a > b) return 1;
-  return (a != a ? 1 : 0) - (b != b ? 1 : 0);  // NaN last
-}
 }  // namespace
 
 /// Compares rows of one part by the key columns, which follow the others.
@@ -78,6 +71,7 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
     : context_(context),
       schema_(input),
       extended_(input),
+      codec_(extended_),
       binder_(context.texts, schema_),
       rows_max_(rows_max),
       explain_(std::move(explain)) {
@@ -86,6 +80,7 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
     keys_.push_back({binder_.bind(key.item.expr()), key.descending});
     extended_.push_back({"", keys_.back().expr->type, nullptr});
   }
+  codec_ = RowCodec(extended_);
   locals_.resize(context.threads);
   bound_ = keys_.front().descending ? std::numeric_limits<std::int64_t>::min()
                                     : std::numeric_limits<std::int64_t>::max();
@@ -150,9 +145,11 @@ void SortSink::push(const Batch& batch, std::uint32_t worker) {
     local.batch.columns.push_back(local.evaluator.evaluate(*key.expr, batch));
   local.rows.append(admitted(local), local.charge);
   if (rows_max_ && local.rows.row_count > *rows_max_ * 2 + kSlackRows) prune(local);
+  limit_memory(local);
 }
 
 void SortSink::prune(Local& local) {
+  recount(local);
   const std::vector<std::uint32_t> order = sorted(local.rows, static_cast<std::size_t>(*rows_max_));
   Charge charge(context_.budget, "order by");
   Rows kept = picked(local.rows, order, charge, extended_.size());
@@ -207,7 +204,7 @@ Rows SortSink::picked(const Rows& rows, const std::vector<std::uint32_t>& order,
   return out;
 }
 
-Rows SortSink::finish() {
+Rows SortSink::sort_held() {
   Rows all;
   all.schema = extended_;
   for (auto& local : locals_) {

@@ -245,15 +245,6 @@ Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
   return sink.finish();
 }
 
-Pipeline Planner::from_rows(Rows rows, ExplainPtr explain) {
-  Pipeline pipeline;
-  pipeline.schema = rows.schema;
-  pipeline.source =
-      std::make_unique<RowsSource>(context_, std::make_shared<const Rows>(std::move(rows)));
-  pipeline.explain = std::move(explain);
-  return pipeline;
-}
-
 Pipeline Planner::open(const QueryNode& node) {
   Needed needed;
   for (const std::string& name : names(node)) needed[name].values = true;

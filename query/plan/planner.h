@@ -52,7 +52,6 @@ class Planner {
   Pipeline open_limit(const QueryNode& node, const Needed& needed);
 
   const engine::Table& table(const std::string& name) const;
-  Pipeline from_rows(Rows rows, ExplainPtr explain);
   ExplainPtr explain_node(std::string title, std::vector<ExplainPtr> inputs) const;
   Rows hold(Pipeline& pipeline, const std::string& owner);
 

@@ -155,14 +155,17 @@ Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
   Pipeline pipeline = open(*node.input, wanted);
   if (rows_max) title += fmt::format(", first {}", *rows_max);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
-  SortSink sink(context_, pipeline.schema, node.sort_keys, rows_max, explain);
-  pipeline.run(context_, sink);
-  Rows rows;
+  auto sink =
+      std::make_shared<SortSink>(context_, pipeline.schema, node.sort_keys, rows_max, explain);
+  pipeline.run(context_, *sink);
+  Pipeline sorted;
+  sorted.schema = pipeline.schema;
+  sorted.explain = std::move(explain);
   if (context_.is_dry)
-    rows.schema = pipeline.schema;
+    sorted.source = std::make_unique<RowsSource>(context_, std::make_shared<const Rows>());
   else
-    rows = sink.finish();
-  return from_rows(std::move(rows), std::move(explain));
+    sorted.source = SortSink::finish(std::move(sink));
+  return sorted;
 }
 
 Pipeline Planner::open_limit(const QueryNode& node, const Needed& needed) {
