@@ -265,15 +265,9 @@ class Column {
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
               const Value& value) const noexcept {
-    // The common key columns: integers that have a ValueID, or that the row holds itself and that
-    // are never NULL.
+    // The common key columns: integers that the row holds itself and that are never NULL. No more
+    // than these in line: look-ups by key are in one piece thanks to that.
     const DecodeKind kind = decoder_.kind.load(std::memory_order_relaxed);
-    if (kind == DecodeKind::kCode8 || kind == DecodeKind::kCode16) {
-      const auto code = static_cast<std::uint32_t>(layout.load(row, index));
-      if (code == dictionary_.null_code() || value.is_null())
-        return code == dictionary_.null_code() && value.is_null();
-      return dictionary_.integer(code) == value.raw();
-    }
     if (kind == DecodeKind::kNarrow && !nullable_)
       return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     if (kind == DecodeKind::kWide && !nullable_)
