@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
-#include <numeric>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/parallel_sort.h"
@@ -16,7 +18,27 @@ namespace {
 // Rows that a worker collects before it drops those that cannot be among the first.
 constexpr std::size_t kSlackRows = kBatchRows;
 constexpr std::size_t kParallelSortRows = 50'000;
+constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+
+// The first eight bytes, as a number that is in their order.
+std::uint64_t prefix_of(std::string_view text) noexcept {
+  std::uint64_t bytes = 0;
+  if (!text.empty()) std::memcpy(&bytes, text.data(), std::min(text.size(), sizeof bytes));
+  return __builtin_bswap64(bytes);
+}
+// NaN above all numbers, and both zeros alike.
+std::uint64_t prefix_of(double real) noexcept {
+  if (real != real) return ~std::uint64_t{0};
+  const auto bits = std::bit_cast<std::uint64_t>(real + 0.0);
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+}
+
 }  // namespace
+
+struct SortSink::Prefixed {
+  std::uint64_t prefix;
+  std::uint32_t row;
+};
 
 /// Compares rows of one part by the key columns, which follow the others.
 struct SortSink::Order {
@@ -35,6 +57,8 @@ struct SortSink::Order {
     }
     return a < b;  // one order for equal rows, so no row is picked twice
   }
+
+  void set_prefixes(std::vector<Prefixed>& entries) const;
 
   struct Column {
     ColumnView view;
@@ -57,6 +81,26 @@ struct SortSink::Order {
   }
   std::vector<Column> keys;
 };
+
+// Of a row whose prefix is less the first key comes first; equal prefixes say nothing. NULL has
+// that of the least value.
+void SortSink::Order::set_prefixes(std::vector<Prefixed>& entries) const {
+  const Column& key = keys[0];
+  for (std::uint32_t row = 0; row < entries.size(); ++row) {
+    std::uint64_t prefix = 0;
+    if (key.view.nulls == nullptr || key.view.nulls[row] == 0) switch (key.form) {
+        case Form::kText:
+          prefix = prefix_of(key.view.texts()[row]);
+          break;
+        case Form::kReal:
+          prefix = prefix_of(key.view.reals()[row]);
+          break;
+        default:
+          prefix = static_cast<std::uint64_t>(key.view.ints()[row]) ^ kSign;
+      }
+    entries[row] = {key.descending ? ~prefix : prefix, row};
+  }
+}
 
 SortSink::Local::Local(const SortSink& sink)
     : evaluator(sink.binder_.slot_count()),
@@ -165,22 +209,31 @@ void SortSink::prune(Local& local) {
   local.charge = std::move(charge);
 }
 
+// Sorts pairs of a prefix and a position, which are side by side: only rows with equal prefixes are
+// looked at.
 std::vector<std::uint32_t> SortSink::sorted(Rows& rows, std::size_t wanted) const {
   if (rows.row_count >= kNoPosition) fail(StatusCode::kOutOfMemory, "order by: 2^32 rows or more");
   rows.flatten(Charge(context_.budget, "order by"));
-  std::vector<std::uint32_t> order(rows.row_count);
-  std::iota(order.begin(), order.end(), 0u);
+  Charge charge(context_.budget, "order by");
+  charge.set(rows.row_count * sizeof(Prefixed));
   const Order before(*this, rows);
-  if (wanted < order.size()) {
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted),
-                     order.end(), before);
-    order.resize(wanted);
+  std::vector<Prefixed> entries(rows.row_count);
+  before.set_prefixes(entries);
+  const auto is_before = [&](const Prefixed& a, const Prefixed& b) {
+    return a.prefix != b.prefix ? a.prefix < b.prefix : before(a.row, b.row);
+  };
+  if (wanted < entries.size()) {
+    std::nth_element(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(wanted),
+                     entries.end(), is_before);
+    entries.resize(wanted);
   }
-  if (order.size() < kParallelSortRows || context_.threads == 1) {
-    std::sort(order.begin(), order.end(), before);
+  if (entries.size() < kParallelSortRows || context_.threads == 1) {
+    std::sort(entries.begin(), entries.end(), is_before);
   } else {
-    parallel_sort(context_.crew, context_.threads, order, before);
+    parallel_sort(context_.crew, context_.threads, entries, is_before);
   }
+  std::vector<std::uint32_t> order(entries.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = entries[i].row;
   return order;
 }
 

@@ -56,6 +56,7 @@ class SortSink : public Sink {
     std::vector<Run> runs;
   };
   struct Order;
+  struct Prefixed;  // a row to be sorted, with a number by which most rows can be told apart
 
   Rows sort_held();
   std::uint64_t held_bytes_max() const noexcept;

@@ -47,8 +47,9 @@ void SortSink::spill(Local& local) {
   for (std::size_t c = 0; c < extended_.size(); ++c)
     from.columns.push_back(local.rows.parts[0].view(c));
   Charge charge(context_.budget, "order by");
-  charge.set(kBatchRows * codec_.words() * sizeof(std::uint64_t));
-  std::vector<std::uint64_t> records(kBatchRows * codec_.words());
+  const std::size_t record_bytes = codec_.words() * sizeof(std::uint64_t);
+  charge.set(std::min(kBatchRows, order.size()) * record_bytes);
+  std::vector<std::uint64_t> records(std::min(kBatchRows, order.size()) * codec_.words());
   std::vector<Vec> scratch(extended_.size());
   Batch batch;
   for (std::size_t first = 0; first < order.size(); first += kBatchRows) {
@@ -56,7 +57,7 @@ void SortSink::spill(Local& local) {
     const std::size_t rows = std::min(kBatchRows, order.size() - first);
     gather(from, extended_, order.data() + first, rows, scratch, batch);
     codec_.write(batch, records.data());
-    local.file->append(records.data(), rows * codec_.words() * sizeof(std::uint64_t));
+    local.file->append(records.data(), rows * record_bytes);
   }
   local.rows = Rows();
   local.rows.schema = extended_;
@@ -84,7 +85,7 @@ class SortSink::RunsSource : public Source {
   bool is_ordered() const noexcept override { return true; }
 
   void run(std::size_t, std::uint32_t worker, Sink& sink) override {
-    if (records_.empty()) begin();
+    if (records_.empty()) open_runs();
     const std::size_t words = sink_->codec_.words();
     for (std::size_t done = 0; done < kMorselRows && left_ != 0; done += kBatchRows) {
       sink_->context_.check_stop();
@@ -113,7 +114,7 @@ class SortSink::RunsSource : public Source {
   }
 
   // Buffers take an eighth of the budget at most, if runs are not far too many.
-  void begin() {
+  void open_runs() {
     const std::uint64_t record_bytes = sink_->codec_.words() * sizeof(std::uint64_t);
     const std::uint64_t each = sink_->context_.budget.bytes_max() / 8 / cursors_.size();
     buffer_records_ = static_cast<std::size_t>(

@@ -27,9 +27,9 @@ using namespace flugs::test;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::int64_t kRows = 5'000;
+constexpr std::int64_t kPartedRows = 5'000;
 #else
-constexpr std::int64_t kRows = 12'000;
+constexpr std::int64_t kPartedRows = 12'000;
 #endif
 
 struct GroupedRow {
@@ -50,7 +50,7 @@ GroupedRow random_row(Random& random) {
   const std::string prefix(random.below(3) * 9, 'p');
   row.name = optional(prefix.empty() && random.below(9) == 0
                           ? std::string()
-                          : fmt::format("{}{}", prefix, random.below(kRows / 2)));
+                          : fmt::format("{}{}", prefix, random.below(kPartedRows / 2)));
   row.value = optional(std::int64_t(random.below(1 << 14)) - 5000);
   row.real = optional(double(random.below(100)) / 4);
   return row;
@@ -127,7 +127,7 @@ class PartedTable {
     table_ = must(database_->create_table(schema));
     Random random(34);
     Transaction t = must(database_->begin(AccessMode::kReadWrite));
-    for (std::int64_t id = 0; id < kRows; ++id) {
+    for (std::int64_t id = 0; id < kPartedRows; ++id) {
       const GroupedRow row = rows_.emplace_back(random_row(random));
       const Value name = row.name ? Value::string(*row.name) : Value();
       const auto number = [](std::optional<std::int64_t> v) {
@@ -251,7 +251,7 @@ TEST_CASE("groups in parts and in temporary files are those of a plain map", "[q
       check_all(table, right, options, ways);
       CHECK(ways.in_files == 0);
       Ways scarce;
-      options.memory_bytes_max = kRows * 900;
+      options.memory_bytes_max = kPartedRows * 900;
       check_all(table, right, options, scarce);
       CHECK(scarce.in_parts >= 3);
       CHECK(scarce.in_files >= 3);
@@ -291,7 +291,7 @@ TEST_CASE("a group by in parts can be stopped, and fails without a folder for it
   PartedTable table;
   RunOptions options;
   options.threads = 2;
-  options.memory_bytes_max = kRows * 900;
+  options.memory_bytes_max = kPartedRows * 900;
   options.temporary_folder = "/dev/null/no folder";
   const Keys keys = {"many", "name"};
   const Result<QueryResult> refused = table.run(grouped(keys), options);
