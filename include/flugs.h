@@ -384,9 +384,10 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_query_limit(
 /** Begins to run the query, whose rows the caller pulls from an Arrow stream, and releases it at
  * the end. flugs/arrow_export.h has the types. A call with the stream is a call with the
  * transaction: EBUSY if another thread is in one. The stream fails with EINVAL when the
- * transaction has ended; arrays that it gave stay valid. Options: threads, memory_bytes_max.
- * Fails with: FLUGS_NOT_FOUND, FLUGS_INVALID_ARGUMENT, FLUGS_OVERFLOW, FLUGS_OUT_OF_MEMORY,
- * FLUGS_CANCELLED. */
+ * transaction has ended; arrays that it gave stay valid. Options: threads, memory_bytes_max,
+ * temporary_folder (for the files of groups and of rows to sort beyond that memory). Fails with:
+ * FLUGS_NOT_FOUND, FLUGS_INVALID_ARGUMENT, FLUGS_OVERFLOW, FLUGS_OUT_OF_MEMORY, FLUGS_IO_ERROR
+ * (a temporary file), FLUGS_CANCELLED. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_query_stream(
     const flugs_query* query, flugs_transaction* transaction, const flugs_options* options, struct
     ArrowArrayStream* out);

@@ -88,6 +88,7 @@ Status read_run_options(const flugs_options* given, query::RunOptions& out) {
   OptionReader reader(given);
   reader.number("threads", out.threads);
   reader.number("memory_bytes_max", out.memory_bytes_max);
+  reader.text("temporary_folder", out.temporary_folder);
   return reader.finish();
 }
 

@@ -177,9 +177,9 @@ class Query:
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a pandas.DataFrame, by way of pyarrow."""
 
-    def run(self, threads: int = 0, memory_bytes_max: int = 4294967296) -> Result:
+    def run(self, threads: int = 0, memory_bytes_max: int = 4294967296, temporary_folder: str = '') -> Result:
         """
-        Begins to run the query: a Result gives its rows once, and can be told how to run it.
+        Begins to run the query: a Result gives its rows once, and can be told how to run it. What groups and sorted rows take beyond `memory_bytes_max` goes to files without names in `temporary_folder`; empty: the system's.
         """
 
     def explain(self) -> str:

@@ -171,12 +171,18 @@ void bind_queries(nb::module_& module) {
   query
       .def(
           "run",
-          [](const PyQuery& self, std::uint32_t threads, std::uint64_t memory_bytes_max) {
-            return run(self, {.threads = threads, .memory_bytes_max = memory_bytes_max});
+          [](const PyQuery& self, std::uint32_t threads, std::uint64_t memory_bytes_max,
+             std::string temporary_folder) {
+            return run(self, {.threads = threads,
+                              .memory_bytes_max = memory_bytes_max,
+                              .temporary_folder = std::move(temporary_folder)});
           },
-          "threads"_a = 0, "memory_bytes_max"_a = std::uint64_t{4} << 30,
-          nb::sig("def run(self, threads: int = 0, memory_bytes_max: int = 4294967296) -> Result"),
-          "Begins to run the query: a Result gives its rows once, and can be told how to run it.")
+          "threads"_a = 0, "memory_bytes_max"_a = std::uint64_t{4} << 30, "temporary_folder"_a = "",
+          nb::sig("def run(self, threads: int = 0, memory_bytes_max: int = 4294967296,"
+                  " temporary_folder: str = '') -> Result"),
+          "Begins to run the query: a Result gives its rows once, and can be told how to run it. "
+          "What groups and sorted rows take beyond `memory_bytes_max` goes to files without names "
+          "in `temporary_folder`; empty: the system's.")
       .def("explain", &explain, "The plan, without running it.")
       .def(
           "fetchall", [](const PyQuery& self) { return fetch(*run(self, {}), -1); },

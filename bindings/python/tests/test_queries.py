@@ -178,6 +178,19 @@ def test_batches_give_each_row_once(lines):
     assert len(result.fetchall()) == 999 and list(result.batches()) == []
 
 
+def test_rows_beyond_the_memory_of_a_query_go_to_a_folder(db):
+    table = db.create_table("many", {"id": flugs.int64, "name": flugs.string}, primary_key="id")
+    table.insert_rows([(k * 7919 % 30_000, f"name {k % 977}") for k in range(30_000)])
+    ordered = db.query("many").order_by("id").select("id")
+    grouped = db.query("many").group_by("id", agg=[flugs.count().alias("n")])
+    for query in (ordered, grouped):
+        with pytest.raises(flugs.IoError, match="/nowhere/at all"):
+            query.run(memory_bytes_max=1_500_000, temporary_folder="/nowhere/at all").fetchall()
+        rows = query.run(memory_bytes_max=1_500_000, temporary_folder="/tmp").fetchall()
+        assert sorted(row[0] for row in rows) == list(range(30_000))
+    assert [row[0] for row in ordered.run(memory_bytes_max=1_500_000)] == list(range(30_000))
+
+
 def test_wrong_queries_say_why(db, lines):
     with pytest.raises(flugs.InvalidArgument, match="nothing"):
         db.query("lines").where(col("nothing") == 1).fetchall()

@@ -218,6 +218,13 @@ void test_queries(void) {
   OK(flugs_query_order_by(query, keys, NULL, 1));
   struct ArrowArrayStream stream;
   FAILS(flugs_query_stream(query, t, options, &stream), FLUGS_OUT_OF_MEMORY, "memory");
+  // 1000 rows to sort, in less memory than they take: they would go to a file in the folder.
+  OK(flugs_options_set(options, "memory_bytes_max", "200000"));
+  OK(flugs_options_set(options, "temporary_folder", "/nowhere/at all"));
+  FAILS(flugs_query_stream(query, t, options, &stream), FLUGS_IO_ERROR, "/nowhere/at all");
+  OK(flugs_options_set(options, "memory_bytes_max", "1000000"));
+  OK(flugs_query_stream(query, t, options, &stream));
+  stream.release(&stream);
   flugs_query_free(query);
   flugs_options_free(options);
   flugs_transaction_free(t);
