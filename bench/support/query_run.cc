@@ -62,10 +62,11 @@ Result<QueryFigures> run_query(Database& database, std::string_view name, std::s
   run_options.temporary_folder = options.temporary_folder;
   for (std::uint32_t run = 0; run <= options.runs; ++run) {
     RunTime time;
-    const std::uint64_t resident = begin_resident_peak();
+    const std::uint64_t resident = options.measures_resident ? begin_resident_peak() : 0;
     Result<QueryResult> result = run_once(database, query, run_options, time);
-    const std::uint64_t peak = std::max(resident_peak_bytes(), resident);
-    figures.resident_bytes = std::max(figures.resident_bytes, peak - resident);
+    if (options.measures_resident)
+      figures.resident_bytes =
+          std::max(figures.resident_bytes, std::max(resident_peak_bytes(), resident) - resident);
     if (!result.ok())
       return Status(result.code(),
                     std::string(name) + ": " + std::string(result.status().message()));

@@ -251,6 +251,7 @@ int run_command(const GroupsOptions& options) {
 
 void add_groups(CLI::App& app, Action& action) {
   auto options = std::make_shared<GroupsOptions>();
+  options->query.run.measures_resident = true;
   CLI::App* command =
       app.add_subcommand("groups", "Groups by keys of many values, and sorts all rows");
   add_query_options(*command, options->query);

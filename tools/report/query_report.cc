@@ -80,8 +80,8 @@ bench::Json queries_json(const QueryReport& report) {
                         {"rows_scanned", statistics.rows_scanned},
                         {"rows_skipped", statistics.rows_skipped},
                         {"memory_bytes_peak", statistics.memory_bytes_peak},
-                        {"resident_bytes", query.resident_bytes},
                         {"repeatable", query.is_repeatable}};
+    if (query.resident_bytes != 0) json["resident_bytes"] = query.resident_bytes;
     if (report.has_duckdb()) {
       json["duckdb_ms"] = report.duckdb.queries[i].median_ms();
       json["duckdb_cpu_ms"] = report.duckdb.queries[i].median_cpu_ms();
