@@ -22,13 +22,19 @@ struct TinyTpcc {
     must(bench::load_tpcc(*database, tables, options));
   }
 
-  bench::TpccRunResult run(std::uint32_t users, double seconds,
+  /// Until so many transactions have written something, however long that takes.
+  bench::TpccRunResult run(std::uint32_t users, std::uint64_t writes,
                            bench::TpccWitness* witness = nullptr) {
+    constexpr double kSecondsMax = 100;
+    const std::uint64_t before = database->statistics().transactions_committed;
     bench::TpccRunOptions run;
     run.population = options;
     run.users = users;
-    run.seconds = seconds;
+    run.seconds = kSecondsMax;
     run.witness = witness;
+    run.progress = [this, before, writes](double, double) {
+      return database->statistics().transactions_committed < before + writes;
+    };
     return must(bench::run_tpcc(
         [this](std::uint32_t) -> Result<std::unique_ptr<bench::TpccSession>> {
           Result<std::unique_ptr<bench::TpccClient>> client =

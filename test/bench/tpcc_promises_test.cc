@@ -26,7 +26,7 @@ class PromisedRun {
     plan.users = kUsers;
     plan.log_entries = 100'000;
     witness_ = must(bench::TpccWitness::create(path_, plan));
-    tpcc_.run(kUsers, 0.1, &witness_);
+    tpcc_.run(kUsers, 300, &witness_);
   }
   ~PromisedRun() { unlink(path_.c_str()); }
   PromisedRun(const PromisedRun&) = delete;
@@ -75,7 +75,7 @@ TEST_CASE("every acknowledged transaction of TPC-C is found again, run after run
   CHECK(promises.audited() > 10);
   CHECK(promises.completed() == 0);
   run.witness().clear_logs();
-  run.tpcc().run(2, 0.05, &run.witness());
+  run.tpcc().run(2, 100, &run.witness());
   CHECK(run.audit(promises).all_held());
   CHECK(promises.lost() == 0);
 }
