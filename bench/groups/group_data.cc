@@ -51,6 +51,7 @@ Json GroupData::expected() const {
     }
   const std::uint32_t most = *std::max_element(counts.begin(), counts.end());
   std::vector<std::pair<std::int64_t, std::int64_t>> top;  // less the count, key
+  top.reserve(groups_);
   for (std::uint64_t k = 0; k < groups_; ++k)
     top.emplace_back(-std::int64_t{counts[k]}, static_cast<std::int64_t>(k));
   const std::size_t wanted = std::min(kGroupTop, top.size());

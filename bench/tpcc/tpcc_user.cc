@@ -13,7 +13,7 @@ namespace flugs::bench {
 namespace {
 
 /// Attempts that spin before the thread yields to the transaction that was first.
-constexpr std::uint64_t kSpinsMax = 4;
+constexpr std::uint64_t kAttemptsInHaste = 4;
 
 std::int64_t wall_clock_us() noexcept {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -75,7 +75,7 @@ Result<TpccOutcome> TpccUser::attempt(TpccSession& session, std::uint64_t& retri
     receipt_ = TpccReceipt();
     Result<TpccOutcome> outcome = session.run(request_, receipt_);
     if (outcome.ok() || outcome.code() != StatusCode::kConflict) return outcome;
-    if (++retries > kSpinsMax) sched_yield();
+    if (++retries > kAttemptsInHaste) sched_yield();
   }
 }
 

@@ -52,7 +52,7 @@ struct GroupsFigures {
   std::uint64_t dram_bytes = 0;
 };
 
-double seconds_from(std::uint64_t begin_ns) {
+double seconds_of_load(std::uint64_t begin_ns) {
   return static_cast<double>(bench::monotonic_ns() - begin_ns) * 1e-9;
 }
 
@@ -135,7 +135,7 @@ class GroupsCommand {
       return Status(StatusCode::kAlreadyExists,
                     "the pool already holds a table g: name a different pool, or none");
     if (!table.ok()) return table.status();
-    figures.load_seconds = seconds_from(begin);
+    figures.load_seconds = seconds_of_load(begin);
     if (options_.side == "delta") return {};
     MergeOptions merge;
     merge.scope = MergeScope::kEverything;
