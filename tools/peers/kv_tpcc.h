@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,7 +29,7 @@ enum class TpccKvTable : std::uint8_t {
   kOrdersByCustomer,  ///< w, d, c, and o with all bits turned: the newest order is the first
 };
 inline constexpr std::size_t kTpccKvTables = 11;
-inline constexpr const char* kTpccKvNames[kTpccKvTables] = {
+inline constexpr std::array<const char*, kTpccKvTables> kTpccKvNames = {
     "item",   "warehouse", "stock",      "district",         "customer",          "history",
     "orders", "new_order", "order_line", "customer_by_name", "orders_by_customer"};
 

@@ -38,22 +38,6 @@ Result<TpccOutcome> KvTpccSession::run(const TpccRequest& request, TpccReceipt& 
   return outcome;
 }
 
-Result<TpccOutcome> KvTpccSession::execute(const TpccRequest& request, TpccReceipt& receipt) {
-  switch (request.type) {
-    case TpccType::kNewOrder:
-      return new_order(request, receipt);
-    case TpccType::kPayment:
-      return payment(request, receipt);
-    case TpccType::kOrderStatus:
-      return order_status(request, receipt);
-    case TpccType::kDelivery:
-      return delivery(request, receipt);
-    case TpccType::kStockLevel:
-      return stock_level(request, receipt);
-  }
-  return Status(StatusCode::kInvalidArgument, "no such TPC-C transaction");
-}
-
 /// Copies the value, as far as it goes.
 template <typename V>
 Status KvTpccSession::read(TpccKvTable table, const TpccKey& key, V& value, bool to_replace) {

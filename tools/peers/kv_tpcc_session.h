@@ -26,12 +26,11 @@ class KvTpccSession final : public bench::TpccSession {
  private:
   using Outcome = Result<bench::TpccOutcome>;
 
-  Outcome execute(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
-  Outcome new_order(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
-  Outcome payment(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
-  Outcome order_status(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
-  Outcome delivery(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
-  Outcome stock_level(const bench::TpccRequest& request, bench::TpccReceipt& receipt);
+  Outcome new_order(const bench::TpccRequest& request, bench::TpccReceipt& receipt) override;
+  Outcome payment(const bench::TpccRequest& request, bench::TpccReceipt& receipt) override;
+  Outcome order_status(const bench::TpccRequest& request, bench::TpccReceipt& receipt) override;
+  Outcome delivery(const bench::TpccRequest& request, bench::TpccReceipt& receipt) override;
+  Outcome stock_level(const bench::TpccRequest& request, bench::TpccReceipt& receipt) override;
 
   template <typename V>
   Status read(TpccKvTable table, const TpccKey& key, V& value, bool to_replace = false);

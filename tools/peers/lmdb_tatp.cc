@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tools/peers/kv_store.h"
-#include "tools/peers/lmdb_status.h"
+#include "tools/peers/lmdb_store.h"
 
 namespace flugs::tools {
 
@@ -12,51 +12,26 @@ namespace {
 
 constexpr std::uint64_t kRowsPerLoadTransaction = 1'000'000;
 
-using Tables = std::array<MDB_dbi, std::size(kKvTables)>;
+using Tables = LmdbTables<std::size(kKvTables)>;
 
-MDB_val value_of(std::string_view bytes) {
-  return {bytes.size(), const_cast<char*>(bytes.data())};  // LMDB does not write there
-}
-std::string_view text_of(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
-/// Reading transactions are kept and renewed, as LMDB's documents advise.
 class LmdbTransaction : public KvTransaction {
  public:
-  LmdbTransaction(MDB_env* environment, const Tables& tables)
-      : environment_(environment), tables_(tables) {}
-  LmdbTransaction(const LmdbTransaction&) = delete;
-  LmdbTransaction& operator=(const LmdbTransaction&) = delete;
-  ~LmdbTransaction() override {
-    abort();
-    if (reader_ != nullptr) mdb_txn_abort(reader_);
-  }
+  explicit LmdbTransaction(const Tables& tables)
+      : tables_(tables), transactions_(tables.environment()) {}
 
-  Status begin(bool writes) override {
-    int error = 0;
-    if (writes) {
-      error = mdb_txn_begin(environment_, nullptr, 0, &current_);
-    } else if (reader_ == nullptr) {
-      error = mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &reader_);
-    } else {
-      error = mdb_txn_renew(reader_);
-    }
-    if (error == 0 && !writes) current_ = reader_;
-    return lmdb_status(error);
-  }
+  Status begin(bool writes) override { return transactions_.begin(writes); }
 
   Result<std::string_view> get(KvTable table, std::string_view key, bool) override {
     MDB_val wanted = value_of(key);
     MDB_val value{};
-    const int error = mdb_get(current_, handle(table), &wanted, &value);
+    const int error = mdb_get(transactions_.current(), handle(table), &wanted, &value);
     if (error != 0) return lmdb_status(error);
     return text_of(value);
   }
 
   Status scan(KvTable table, std::string_view prefix, const Take& take) override {
     MDB_cursor* cursor = nullptr;
-    int error = mdb_cursor_open(current_, handle(table), &cursor);
+    int error = mdb_cursor_open(transactions_.current(), handle(table), &cursor);
     if (error != 0) return lmdb_status(error);
     MDB_val key = value_of(prefix);
     MDB_val value{};
@@ -70,41 +45,26 @@ class LmdbTransaction : public KvTransaction {
   Status put(KvTable table, std::string_view key, std::string_view value) override {
     MDB_val where = value_of(key);
     MDB_val what = value_of(value);
-    return lmdb_status(mdb_put(current_, handle(table), &where, &what, 0));
+    return lmdb_status(mdb_put(transactions_.current(), handle(table), &where, &what, 0));
   }
 
   Status erase(KvTable table, std::string_view key) override {
     MDB_val where = value_of(key);
-    return lmdb_status(mdb_del(current_, handle(table), &where, nullptr));
+    return lmdb_status(mdb_del(transactions_.current(), handle(table), &where, nullptr));
   }
 
-  Status commit() override { return lmdb_status(mdb_txn_commit(std::exchange(current_, nullptr))); }
-
-  void abort() override {
-    MDB_txn* const ended = std::exchange(current_, nullptr);
-    if (ended == nullptr) return;
-    if (ended == reader_)
-      mdb_txn_reset(ended);
-    else
-      mdb_txn_abort(ended);
-  }
+  Status commit() override { return transactions_.commit(); }
+  void abort() override { transactions_.abort(); }
 
  private:
-  MDB_dbi handle(KvTable table) const { return tables_[static_cast<std::size_t>(table)]; }
+  MDB_dbi handle(KvTable table) const { return tables_.handles()[static_cast<std::size_t>(table)]; }
 
-  MDB_env* environment_;
-  Tables tables_;
-  MDB_txn* reader_ = nullptr;   ///< null: none yet
-  MDB_txn* current_ = nullptr;  ///< null: none is begun
+  const Tables& tables_;
+  LmdbTransactions transactions_;
 };
 
 class LmdbStore : public KvStore {
  public:
-  ~LmdbStore() override {
-    if (loading_ != nullptr) mdb_txn_abort(loading_);
-    if (environment_ != nullptr) mdb_env_close(environment_);
-  }
-
   std::string setup() const override {
     return std::string(
                "a B-tree for each table and one for the numbers; no flag that weakens "
@@ -119,49 +79,23 @@ class LmdbStore : public KvStore {
   void expect_little_memory() override { flags_ = MDB_NORDAHEAD; }
 
   Status open(const std::string& directory, bool create) override {
-    int error = mdb_env_create(&environment_);
-    if (error == 0) error = mdb_env_set_mapsize(environment_, kLmdbMapBytes);
-    if (error == 0) error = mdb_env_set_maxdbs(environment_, tables_.size());
-    if (error == 0) error = mdb_env_open(environment_, directory.c_str(), flags_, 0644);
-    MDB_txn* transaction = nullptr;
-    if (error == 0)
-      error = mdb_txn_begin(environment_, nullptr, create ? 0 : MDB_RDONLY, &transaction);
-    if (error != 0) return lmdb_status(error);
-    constexpr const char* kNames[] = {"subscriber", "number", "access_info", "special_facility",
-                                      "call_forwarding"};
-    for (std::size_t i = 0; i < tables_.size() && error == 0; ++i)
-      error = mdb_dbi_open(transaction, kNames[i], create ? MDB_CREATE : 0, &tables_[i]);
-    if (error == 0) return lmdb_status(mdb_txn_commit(transaction));
-    mdb_txn_abort(transaction);
-    return lmdb_status(error);
+    return tables_.open(
+        directory, {"subscriber", "number", "access_info", "special_facility", "call_forwarding"},
+        kLmdbMapBytes, flags_, create);
   }
 
   Status load(KvTable table, std::string_view key, std::string_view value) override {
-    int error = 0;
-    if (loading_ == nullptr) error = mdb_txn_begin(environment_, nullptr, 0, &loading_);
-    MDB_val where = value_of(key);
-    MDB_val what = value_of(value);
-    if (error == 0)
-      error =
-          mdb_put(loading_, tables_[static_cast<std::size_t>(table)], &where, &what, MDB_APPEND);
-    if (error != 0) return lmdb_status(error);
-    return ++rows_ % kRowsPerLoadTransaction == 0 ? finish_load() : Status();
+    return tables_.load(static_cast<std::size_t>(table), key, value, MDB_APPEND);
   }
-  Status finish_load() override {
-    MDB_txn* const loading = std::exchange(loading_, nullptr);
-    return loading == nullptr ? Status() : lmdb_status(mdb_txn_commit(loading));
-  }
+  Status finish_load() override { return tables_.finish_load(); }
 
   std::unique_ptr<KvTransaction> transactions() override {
-    return std::make_unique<LmdbTransaction>(environment_, tables_);
+    return std::make_unique<LmdbTransaction>(tables_);
   }
 
  private:
   unsigned flags_ = 0;
-  MDB_env* environment_ = nullptr;
-  Tables tables_{};
-  MDB_txn* loading_ = nullptr;
-  std::uint64_t rows_ = 0;
+  Tables tables_{kRowsPerLoadTransaction};
 };
 
 }  // namespace

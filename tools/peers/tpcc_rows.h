@@ -47,7 +47,7 @@ inline std::uint32_t number_in(std::string_view key, std::size_t index) noexcept
   return number;
 }
 
-/// A text of at most so many bytes.
+/// A text of at most `capacity` bytes.
 template <std::size_t capacity>
 struct TpccText {
   std::uint16_t size = 0;
