@@ -61,22 +61,6 @@ Status TpccClient::prepare() {
   return {};
 }
 
-Result<TpccOutcome> TpccClient::run(const TpccRequest& request, TpccReceipt& receipt) {
-  switch (request.type) {
-    case TpccType::kNewOrder:
-      return new_order(request, receipt);
-    case TpccType::kPayment:
-      return payment(request, receipt);
-    case TpccType::kOrderStatus:
-      return order_status(request, receipt);
-    case TpccType::kDelivery:
-      return delivery(request, receipt);
-    case TpccType::kStockLevel:
-      return stock_level(request, receipt);
-  }
-  return Status(StatusCode::kInvalidArgument, "no such TPC-C transaction");
-}
-
 Result<Row> TpccClient::find_customer(const Transaction& transaction, const TpccRequest& request) {
   const Value w = integer(request.customer_w);
   const Value d = integer(request.customer_d);

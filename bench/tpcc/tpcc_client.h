@@ -26,7 +26,9 @@ class TpccClient final : public TpccSession {
                                                   Isolation isolation = Isolation::kSnapshot,
                                                   const CommitOptions& commit = {});
 
-  Result<TpccOutcome> run(const TpccRequest& request, TpccReceipt& receipt) override;
+  Result<TpccOutcome> run(const TpccRequest& request, TpccReceipt& receipt) override {
+    return execute(request, receipt);
+  }
 
  private:
   TpccClient(Database& database, const TpccTables& tables, Isolation isolation,
@@ -35,13 +37,16 @@ class TpccClient final : public TpccSession {
   Status prepare();
 
   // Not inline, so that tools/instructions can tell what each of them executes.
-  [[gnu::noinline]] Result<TpccOutcome> new_order(const TpccRequest& request, TpccReceipt& receipt);
-  [[gnu::noinline]] Result<TpccOutcome> payment(const TpccRequest& request, TpccReceipt& receipt);
+  [[gnu::noinline]] Result<TpccOutcome> new_order(const TpccRequest& request,
+                                                  TpccReceipt& receipt) override;
+  [[gnu::noinline]] Result<TpccOutcome> payment(const TpccRequest& request,
+                                                TpccReceipt& receipt) override;
   [[gnu::noinline]] Result<TpccOutcome> order_status(const TpccRequest& request,
-                                                     TpccReceipt& receipt);
-  [[gnu::noinline]] Result<TpccOutcome> delivery(const TpccRequest& request, TpccReceipt& receipt);
+                                                     TpccReceipt& receipt) override;
+  [[gnu::noinline]] Result<TpccOutcome> delivery(const TpccRequest& request,
+                                                 TpccReceipt& receipt) override;
   [[gnu::noinline]] Result<TpccOutcome> stock_level(const TpccRequest& request,
-                                                    TpccReceipt& receipt);
+                                                    TpccReceipt& receipt) override;
 
   Result<std::int64_t> enter_order(Transaction& transaction, const TpccRequest& request,
                                    TpccReceipt& receipt);

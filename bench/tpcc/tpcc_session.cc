@@ -5,6 +5,22 @@
 
 namespace flugs::bench {
 
+Result<TpccOutcome> TpccSession::execute(const TpccRequest& request, TpccReceipt& receipt) {
+  switch (request.type) {
+    case TpccType::kNewOrder:
+      return new_order(request, receipt);
+    case TpccType::kPayment:
+      return payment(request, receipt);
+    case TpccType::kOrderStatus:
+      return order_status(request, receipt);
+    case TpccType::kDelivery:
+      return delivery(request, receipt);
+    case TpccType::kStockLevel:
+      return stock_level(request, receipt);
+  }
+  return Status(StatusCode::kInvalidArgument, "no such TPC-C transaction");
+}
+
 std::string_view bad_credit_data(const TpccRequest& request, std::uint32_t customer,
                                  std::string_view data, std::span<char> out) noexcept {
   char* end = out.data();

@@ -38,6 +38,17 @@ class TpccSession {
   /// guarantees. Fails with kConflict: another transaction was there first, nothing was changed;
   /// with anything else: that must not happen.
   virtual Result<TpccOutcome> run(const TpccRequest& request, TpccReceipt& receipt) = 0;
+
+ protected:
+  /// The program that the request names.
+  Result<TpccOutcome> execute(const TpccRequest& request, TpccReceipt& receipt);
+
+ private:
+  virtual Result<TpccOutcome> new_order(const TpccRequest& request, TpccReceipt& receipt) = 0;
+  virtual Result<TpccOutcome> payment(const TpccRequest& request, TpccReceipt& receipt) = 0;
+  virtual Result<TpccOutcome> order_status(const TpccRequest& request, TpccReceipt& receipt) = 0;
+  virtual Result<TpccOutcome> delivery(const TpccRequest& request, TpccReceipt& receipt) = 0;
+  virtual Result<TpccOutcome> stock_level(const TpccRequest& request, TpccReceipt& receipt) = 0;
 };
 
 /// New-Order's total, in cents: the amounts with discount and both taxes, rates in 1/10000.

@@ -22,7 +22,7 @@ struct TinyTpcc {
     must(bench::load_tpcc(*database, tables, options));
   }
 
-  /// Until so many transactions have written something, however long that takes.
+  /// Runs until `writes` transactions have written something, however long that takes.
   bench::TpccRunResult run(std::uint32_t users, std::uint64_t writes,
                            bench::TpccWitness* witness = nullptr) {
     constexpr double kSecondsMax = 100;
