@@ -10,6 +10,7 @@
 #include "bench/support/clock.h"
 #include "bench/support/random.h"
 #include "bench/support/shared_file.h"
+#include "tools/children/memory_child.h"
 #include "tools/support/child_process.h"
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
@@ -119,21 +120,7 @@ Result<sessions::HistoryRun> run_history_with_kills(const sessions::HistoryPlan&
 }
 
 void add_history_child(CLI::App& app, Action& action) {
-  struct Options {
-    std::string memory;
-    std::uint64_t spawned_at_ns = 0;
-  };
-  auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("history-child", "A process of history");
-  command->group("");
-  command->add_option("MEMORY", options->memory)->required();
-  command->add_option("--spawned-at", options->spawned_at_ns);
-  command->callback([options, &action] {
-    action = [options] {
-      die_with_parent();
-      return run_history_child(options->memory);
-    };
-  });
+  add_memory_child(app, action, "history-child", "A process of history", run_history_child);
 }
 
 }  // namespace flugs::tools

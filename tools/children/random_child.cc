@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/random/random_user.h"
+#include "tools/children/memory_child.h"
 #include "tools/children/random_kill_loop.h"
 #include "tools/support/child_process.h"
 
@@ -55,21 +56,7 @@ int run_child(const std::string& witness_path) {
 }  // namespace
 
 void add_random_child(CLI::App& app, Action& action) {
-  struct Options {
-    std::string witness;
-    std::uint64_t spawned_at_ns = 0;
-  };
-  auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("random-child", "A process of kill-loop");
-  command->group("");
-  command->add_option("WITNESS", options->witness)->required();
-  command->add_option("--spawned-at", options->spawned_at_ns);
-  command->callback([options, &action] {
-    action = [options] {
-      die_with_parent();
-      return run_child(options->witness);
-    };
-  });
+  add_memory_child(app, action, "random-child", "A process of kill-loop", run_child);
 }
 
 }  // namespace flugs::tools

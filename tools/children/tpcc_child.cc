@@ -8,6 +8,7 @@
 #include "bench/tpcc/tpcc_client.h"
 #include "bench/tpcc/tpcc_driver.h"
 #include "bench/tpcc/tpcc_witness.h"
+#include "tools/children/memory_child.h"
 #include "tools/children/tpcc_kill_loop.h"
 #include "tools/support/child_process.h"
 #include "tools/support/command.h"
@@ -65,21 +66,7 @@ int run_tpcc_child(const std::string& path) {
 }  // namespace
 
 void add_tpcc_child(CLI::App& app, Action& action) {
-  struct Options {
-    std::string witness;
-    std::uint64_t spawned_at_ns = 0;
-  };
-  auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("tpcc-child", "A process of kill-loop");
-  command->group("");
-  command->add_option("WITNESS", options->witness)->required();
-  command->add_option("--spawned-at", options->spawned_at_ns);
-  command->callback([options, &action] {
-    action = [options] {
-      die_with_parent();
-      return run_tpcc_child(options->witness);
-    };
-  });
+  add_memory_child(app, action, "tpcc-child", "A process of kill-loop", run_tpcc_child);
 }
 
 }  // namespace flugs::tools

@@ -434,12 +434,7 @@ void add_tatp(CLI::App& app, Action& action) {
           "Transactions that each user knows before it executes them; 0: closed loop, as in TATP")
       ->check(CLI::Range(0u, bench::kLookaheadMax))
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Sampling period")
-      ->check(real_range(0.01, 1e6))
-      ->capture_default_str();
-  command->add_option("--ramp-up", options->ramp_up, "Seconds before sampling begins")
-      ->check(real_range(0.0, 1e6))
-      ->capture_default_str();
+  add_period_options(*command, options->seconds, options->ramp_up);
   add_mix_option(*command, options->mix);
   add_distribution_option(*command, options->distribution);
   add_scm_options(*command, options->scm);
@@ -461,16 +456,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_isolation_option(*command, options->isolation);
   command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);
-  command
-      ->add_option("--restart-budget", options->restart_budget_ms,
-                   "On a disk: time of replay, ms, from which on a checkpoint begins")
-      ->check(CLI::Range(0u, 86'400'000u))
-      ->capture_default_str();
-  command
-      ->add_option("--journal", options->journal_mb,
-                   "On a disk: size of the journal, MB; 0: by the size of the pool")
-      ->check(CLI::Range(0u, 1u << 20))
-      ->capture_default_str();
+  add_journal_options(*command, options->restart_budget_ms, options->journal_mb);
   add_durability_option(*command, options->commit);
   add_process_crash_option(*command, options->commit)->excludes("--durable-within");
   add_json_option(*command, options->json);

@@ -274,28 +274,14 @@ void add_tpcc(CLI::App& app, Action& action) {
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kTpccUsersMax))
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Sampling period")
-      ->check(real_range(0.01, 1e6))
-      ->capture_default_str();
-  command->add_option("--ramp-up", options->ramp_up, "Seconds before sampling begins")
-      ->check(real_range(0.0, 1e6))
-      ->capture_default_str();
+  add_period_options(*command, options->seconds, options->ramp_up);
   add_tpcc_mix_option(*command, options->mix);
   add_merge_options(*command, options->merge);
   command->add_flag("!--no-check", options->check, "Do not check the conditions afterwards");
   add_index_option(*command, options->index_place);
   add_isolation_option(*command, options->isolation);
   add_clock_option(*command, options->clock);
-  command
-      ->add_option("--restart-budget", options->restart_budget_ms,
-                   "On a disk: time of replay, ms, from which on a checkpoint begins")
-      ->check(CLI::Range(0u, 86'400'000u))
-      ->capture_default_str();
-  command
-      ->add_option("--journal", options->journal_mb,
-                   "On a disk: size of the journal, MB; 0: by the size of the pool")
-      ->check(CLI::Range(0u, 1u << 20))
-      ->capture_default_str();
+  add_journal_options(*command, options->restart_budget_ms, options->journal_mb);
   add_durability_option(*command, options->commit);
   add_process_crash_option(*command, options->commit)->excludes("--durable-within");
   command

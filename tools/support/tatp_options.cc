@@ -223,6 +223,29 @@ void add_isolation_option(CLI::App& command, Isolation& isolation) {
       ->default_str("snapshot");
 }
 
+void add_period_options(CLI::App& command, double& seconds, double& ramp_up_seconds) {
+  command.add_option("--seconds", seconds, "Sampling period")
+      ->check(real_range(0.01, 1e6))
+      ->capture_default_str();
+  command.add_option("--ramp-up", ramp_up_seconds, "Seconds before sampling begins")
+      ->check(real_range(0.0, 1e6))
+      ->capture_default_str();
+}
+
+void add_journal_options(CLI::App& command, std::uint32_t& restart_budget_ms,
+                         std::uint32_t& journal_mb) {
+  command
+      .add_option("--restart-budget", restart_budget_ms,
+                  "On a disk: time of replay, ms, from which on a checkpoint begins")
+      ->check(CLI::Range(0u, 86'400'000u))
+      ->capture_default_str();
+  command
+      .add_option("--journal", journal_mb,
+                  "On a disk: size of the journal, MB; 0: by the size of the pool")
+      ->check(CLI::Range(0u, 1u << 20))
+      ->capture_default_str();
+}
+
 void add_durability_option(CLI::App& command, CommitOptions& commit) {
   command
       .add_option_function<std::uint32_t>(

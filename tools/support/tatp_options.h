@@ -60,6 +60,11 @@ void add_ready_option(CLI::App& command, std::string& ready);
 /// --isolation snapshot|serializable|read-committed, of transactions.
 void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;
+/// --seconds, --ramp-up.
+void add_period_options(CLI::App& command, double& seconds, double& ramp_up_seconds);
+/// --restart-budget MS, --journal MB: Tuning::restart_budget and journal_bytes.
+void add_journal_options(CLI::App& command, std::uint32_t& restart_budget_ms,
+                         std::uint32_t& journal_mb);
 /// --durable-within MS: Durability::kSoon.
 void add_durability_option(CLI::App& command, CommitOptions& commit);
 /// --process-crash-only: Durability::kProcessCrash.
