@@ -31,8 +31,8 @@ enum class Zeros : std::uint8_t {
   kUnshared,  ///< Persister::zero_unshared
 };
 
-/// Space that extents for new data leave free. Of a free piece it counts whole steps: deletions
-/// take extents of up to that size, and smaller pieces, however many, hold none of these.
+/// Space that extents for new data leave free. A free piece counts with the whole steps in it:
+/// deletions take extents of up to a step, and a smaller piece may hold none of them.
 struct Reserve {
   static constexpr std::uint64_t kStepBytes = 16384;
   static constexpr std::uint64_t countable(std::uint64_t piece_bytes) noexcept {
@@ -57,7 +57,8 @@ struct SpaceReport {
   std::uint64_t free_bytes() const noexcept {
     return allocated_bytes - overhead_bytes - used_bytes;
   }
-  /// Free, or not taken from the medium yet, and not in the reserve.
+  /// Free, or not taken from the medium yet, and not in the reserve. An upper bound: free pieces
+  /// that the reserve does not count are in it.
   std::uint64_t left_bytes() const noexcept {
     const std::uint64_t kept = overhead_bytes + used_bytes + reserve_bytes;
     return reserved_bytes > kept ? reserved_bytes - kept : 0;

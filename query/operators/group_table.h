@@ -86,7 +86,7 @@ class GroupTable {
   /// The hashes of a batch's keys.
   void hash(const KeyWords& words, std::size_t rows, std::uint64_t* hashes) const noexcept;
   std::uint64_t hash_of(const std::uint64_t* row) const noexcept;
-  /// Makes room for so many groups at once, if they are found by hash.
+  /// Makes room for `groups` groups at once, if the table finds groups by hash.
   void reserve(std::size_t groups);
   /// Forgets the groups, and keeps the memory.
   void clear();

@@ -82,8 +82,8 @@ struct SortSink::Order {
   std::vector<Column> keys;
 };
 
-// Of a row whose prefix is less the first key comes first; equal prefixes say nothing. NULL has
-// that of the least value.
+// A row with a lesser prefix comes first; equal prefixes say nothing. NULL has the prefix of the
+// least value.
 void SortSink::Order::set_prefixes(std::vector<Prefixed>& entries) const {
   const Column& key = keys[0];
   for (std::uint32_t row = 0; row < entries.size(); ++row) {

@@ -20,6 +20,23 @@ TEST_CASE("free pieces merge with their neighbours", "[pmem][free_map]") {
   CHECK(map.bytes_ending_at(129) == 0);
 }
 
+TEST_CASE("the reserve counts whole steps of each free piece", "[pmem][free_map]") {
+  constexpr std::uint64_t kStep = Reserve::kStepBytes;
+  FreeMap map;
+  REQUIRE(map.add({0, kStep - 1}));
+  REQUIRE(map.add({2 * kStep, 2 * kStep - 1}));
+  CHECK(map.reservable_bytes() == kStep);
+  REQUIRE(map.add({kStep - 1, 1}));  // makes the first piece a step
+  CHECK(map.reservable_bytes() == 2 * kStep);
+  REQUIRE(map.add({kStep, kStep}));  // joins both
+  CHECK(map.reservable_bytes() == 3 * kStep);
+  REQUIRE(map.take_at({kStep / 2, kStep}));  // leaves half a step, and two and a half less a byte
+  CHECK(map.reservable_bytes() == 2 * kStep);
+  REQUIRE(map.take(kStep / 2)->offset == 0);
+  CHECK(map.reservable_bytes() == 2 * kStep);
+  CHECK(map.free_bytes() == 5 * kStep / 2 - 1);
+}
+
 TEST_CASE("a free piece cannot be added again", "[pmem][free_map]") {
   FreeMap map;
   REQUIRE(map.add({100, 100}));

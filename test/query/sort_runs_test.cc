@@ -113,7 +113,8 @@ std::vector<std::int64_t> ids_of(const QueryResult& result) {
   return ids;
 }
 
-/// No file of this process may grow beyond so many bytes; writing more is an error, not a signal.
+/// No file of this process may grow beyond a limit in bytes. To write more is an error, not a
+/// signal.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {
