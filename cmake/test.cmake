@@ -28,19 +28,57 @@ function(flugs_link_quickly target)
   endif()
 endfunction()
 
+# What a plain tools/test leaves out of the release build (decision 0061): tests that the builds of
+# the sanitizers run (label sanitized), and tests that belong to a night (label night).
+define_property(TARGET PROPERTY FLUGS_LEFT_OUT BRIEF_DOCS "Only tests with such a label need it")
+
+# flugs_leave_out(sanitized TARGETS flugs_pmem_test ... TESTS pmem/pool_test ...): these tests get
+# the label, and nothing but them needs these programs.
+function(flugs_leave_out label)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "TARGETS;TESTS")
+  foreach(test IN LISTS arg_TESTS)
+    set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+  endforeach()
+  if(arg_TARGETS)
+    set_target_properties(${arg_TARGETS} PROPERTIES FLUGS_LEFT_OUT ON)
+  endif()
+endfunction()
+
+# The target tests_release: all that a plain tools/test builds of the release build.
+function(flugs_add_tests_release)
+  add_custom_target(tests_release)
+  set(directories ${PROJECT_SOURCE_DIR})
+  while(directories)
+    list(POP_FRONT directories directory)
+    get_property(below DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+    list(APPEND directories ${below})
+    get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target IN LISTS targets)
+      get_target_property(type ${target} TYPE)
+      get_target_property(optional ${target} EXCLUDE_FROM_ALL)
+      get_target_property(left_out ${target} FLUGS_LEFT_OUT)
+      if(NOT type MATCHES "OBJECT|STATIC|INTERFACE" AND NOT optional AND NOT left_out)
+        add_dependencies(tests_release ${target})
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
+
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES])
+#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES] [RELEASED])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
-# crash, concurrency, slow, scm (tools/test says which of them runs where); the target tests_<label>
-# builds what carries one. REBUILT names sources whose tests run once more with indexes in DRAM
+# crash, concurrency, slow, scm, night (tools/test says which of them runs where); the target
+# tests_<label> builds what carries one. A test that is fast or concurrency is also sanitized,
+# unless it is RELEASED: optimisation changes what it tests, or it does much less work under a
+# sanitizer. REBUILT names sources whose tests run once more with indexes in DRAM
 # (test/support/temporary_database.h), as "<name>_rebuilt/<source>". EXCHANGES: some sources of the
 # library are compiled anew for this program, and must be taken before those of the library. Tests
 # run in parallel, so each takes its pools from test/support, which gives every one a path of its
 # own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES" "TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED" "TIMEOUT"
                         "SOURCES;LABELS;USES;REBUILT")
   if(NOT arg_SOURCES)
     return()
@@ -65,6 +103,12 @@ function(flugs_test name)
   endforeach()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
+  endif()
+  if("night" IN_LIST arg_LABELS)
+    flugs_leave_out(night TARGETS ${target})
+  elseif(arg_LABELS MATCHES "fast|concurrency" AND NOT arg_RELEASED)
+    list(APPEND arg_LABELS sanitized)
+    flugs_leave_out(sanitized TARGETS ${target})
   endif()
   foreach(source IN LISTS arg_SOURCES)
     if(NOT source MATCHES "_test\\.cc$")
@@ -91,12 +135,13 @@ function(flugs_test name)
   endforeach()
 endfunction()
 
-foreach(label fast figures crash concurrency slow scm)
+foreach(label fast figures crash concurrency slow scm night)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT
     "TSAN_OPTIONS=halt_on_error=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     # Of each allocation and release only four callers are kept: thirty take a sixth of the time.
-    # What is found is the same. A test that is started by hand tells all of them.
-    "ASAN_OPTIONS=malloc_context_size=5")
+    # What is found is the same. A test that is started by hand tells all of them. What was freed is
+    # kept until 32 MB were: 256 MB, each page of which is touched anew, take a tenth of the time.
+    "ASAN_OPTIONS=malloc_context_size=5:quarantine_size_mb=32")

@@ -1,5 +1,6 @@
 """The parts of tools/nightly: what each runs, and how much of it in a night."""
 
+import glob
 import os
 import sys
 
@@ -258,11 +259,24 @@ def drivers(programs, _, __):
             for driver in ("shell", "python", "apsw", "adbc", "jdbc")]
 
 
+def tests(programs, _, __):
+    """All tests of the release build. Where a test says that it cannot run, that is no failure."""
+    command = ["ctest", "--test-dir", programs.release, "--output-on-failure", "--no-tests=error",
+               "-j", str(os.cpu_count())]
+    all_programs = sorted(glob.glob(os.path.join(programs.release, "test", "**", "flugs_*_test"),
+                                    recursive=True))
+    return [Step("0", command, programs=(programs.flugs()[0], *all_programs),
+                 printed={"tests": r"tests passed, \d+ tests failed out of (\d+)",
+                          "failures": r"tests passed, (\d+) tests failed"})]
+
+
 def scm(programs, _, __):
     return [Step("0", [os.path.join(programs.scm, "test", "scm", "flugs_scm_test")])]
 
 
 PARTS = (
+    Part("tests", "all tests in the release build, the mutants of the journal too", 1, "run",
+         tests, ("all",), setup="--machines"),
     Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
          ("flugs_c",), setup="--languages"),
@@ -304,9 +318,10 @@ PARTS = (
     Part("power_cut", "power cuts on files, with a multiple of their steps", 100, "times",
          crash_tests("faults", ("power cuts on a file*",)), ("flugs_faults_test",)),
     Part("dax_vm", "crash images on real DAX, in a virtual machine", 2_000, "images", dax_vm,
-         ("flugs_tool", "flugs_pmem_test", "flugs_engine_test", "flugs_model_test"), size_min=4),
+         ("flugs_tool", "flugs_pmem_test", "flugs_engine_test", "flugs_model_test"), size_min=4,
+         setup="--machines"),
     Part("disk_vm", "power cuts of a virtual machine with a disk", 1_000, "kills", disk_vm,
-         ("flugs_tool",), size_min=4),
+         ("flugs_tool",), size_min=4, setup="--machines"),
 )
 
 

@@ -18,7 +18,7 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
 
 void run_cases(FullPoolCase::Columns columns) {
   const std::uint64_t seed = number_of("FLUGS_SEED", 1);
-  const std::uint64_t cases = number_of("FLUGS_CASES", rounds_of(12, 5));
+  const std::uint64_t cases = number_of("FLUGS_CASES", rounds_of(12, 2));
   std::uint64_t rows = 0;
   std::uint64_t rows_left_out = 0;
   std::uint64_t cases_left_out = 0;

@@ -16,5 +16,5 @@ def program(name):
     """The path of a program of this machine, one of root's perhaps."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        raise CannotRun(f"{name} is missing: tools/setup --tests installs it")
+        raise CannotRun(f"{name} is missing: tools/setup --machines installs it")
     return path

@@ -43,7 +43,7 @@ class Kernel:
     def _newest_package(cache):
         packages = glob.glob(os.path.join(cache, "linux-image-*.deb"))
         if not packages:
-            raise CannotRun(f"no kernel package in {cache}: tools/setup --tests fetches one")
+            raise CannotRun(f"no kernel package in {cache}: tools/setup --machines fetches one")
         return max(packages, key=os.path.getmtime)
 
     def _is_unpacked(self, package):

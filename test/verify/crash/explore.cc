@@ -10,7 +10,7 @@ void must_hold(Exploration exploration) {
 #ifdef __SANITIZE_ADDRESS__
   // The sanitizer looks for errors in the recovering code, not in the difference between two
   // images.
-  exploration.images_max = std::min<std::uint64_t>(exploration.images_max, 1000);
+  exploration.images_max = std::min<std::uint64_t>(exploration.images_max, 400);
   exploration.nested_one_in *= 4;
 #endif
   const std::uint64_t factor = crash_states_factor();
