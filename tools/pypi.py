@@ -36,14 +36,18 @@ def install_requirements(home, requirements):
     """A virtual environment with the packages of a file. False, and no environment, if these cannot
     be had."""
     uv = get_uv()
-    venv.create(home, with_pip=uv is None, clear=True)
     python = os.path.join(home, "bin", "python")
-    installer = [python, "-m", "pip", "install"] if uv is None else [
-        uv, "pip", "install", "--no-cache", "--no-config", "--python", python]
-    if not run(*installer, "--quiet", "--requirement", requirements):
-        shutil.rmtree(home)
-        return False
-    return True
+    if uv is not None:
+        venv.create(home, with_pip=False, clear=True)
+        # Certificates are those of the system, as pip has them: uv brings others of its own.
+        if run(uv, "pip", "install", "--no-cache", "--no-config", "--system-certs", "--python",
+               python, "--quiet", "--requirement", requirements):
+            return True
+    venv.create(home, with_pip=True, clear=True)
+    if run(python, "-m", "pip", "install", "--quiet", "--requirement", requirements):
+        return True
+    shutil.rmtree(home)
+    return False
 
 
 def import_packages(tool, packages):
