@@ -97,6 +97,7 @@ void add_commands(CLI::App& app, Action& action) {
   CLI::App& bench = *app.add_subcommand("bench", "Measure");
   add_tatp(bench, action);
   add_tpcc(bench, action);
+  add_ycsb(bench, action);
   add_ch(bench, action);
   add_scan(bench, action);
   add_groups(bench, action);

@@ -11,6 +11,7 @@
 #include "bench/tpcc/tpcc_driver.h"
 #include "bench/tpcc/tpcc_load.h"
 #include "bench/tpcc/tpcc_reader.h"
+#include "tools/report/run_counters.h"
 #include "tools/report/tpcc_peers.h"
 #include "tools/report/tpcc_report.h"
 #include "tools/support/command.h"
@@ -60,7 +61,7 @@ struct TpccFigures {
   std::string pool_path;
   bench::TpccLoad load;
   bench::TpccRunResult run;
-  TpccCounters counters;
+  RunCounters counters;
   bench::TpccReport report;
   std::uint64_t dram_bytes = 0;
   std::vector<std::unique_ptr<TpccPeerRun>> peers;
@@ -106,7 +107,7 @@ bench::Json figures_json(const TpccCommandOptions& options, const TpccFigures& f
   json["merge"] = name_of(options.merge.mode);
   json["merged_first"] = options.merge.first;
   json.update(tpcc_run_json(figures.run));
-  json.update(tpcc_counters_json(figures.run, figures.counters));
+  json.update(figures.counters.json(figures.run.executed()));
   json["conditions"] = tpcc_conditions_json(figures.report);
   json["problems"] = figures.report.problems();
   if (!figures.peers.empty()) json["peers"] = tpcc_peers_json(figures.run, figures.peers);
@@ -136,7 +137,7 @@ void print_figures(const TpccCommandOptions& options, const TpccFigures& figures
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
              format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
   print_tpcc_run(figures.run);
-  print_tpcc_counters(figures.run, figures.counters);
+  figures.counters.print(figures.run.executed());
   fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n", format_bytes(after.pool_allocated_bytes),
              format_bytes(after.pool_used_bytes), format_bytes(figures.dram_bytes),
              format_bytes(after.dram_index_bytes));

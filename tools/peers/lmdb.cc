@@ -115,10 +115,7 @@ class LmdbEngine : public PeerEngine {
 
 }  // namespace
 
-std::string peer_engine_name() {
-  return "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) +
-         "." + std::to_string(MDB_VERSION_PATCH);
-}
+std::string peer_engine_name() { return lmdb_version(); }
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<LmdbEngine>(); }
 

@@ -18,4 +18,20 @@ inline Status lmdb_status(int error) {
   return Status(StatusCode::kIoError, std::string("LMDB: ") + mdb_strerror(error));
 }
 
+inline std::string lmdb_version() {
+  return "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) +
+         "." + std::to_string(MDB_VERSION_PATCH);
+}
+
+/// Flags of a database whose commits need survive the death of the process only; else none.
+inline constexpr unsigned kLmdbWithoutSync = MDB_NOSYNC | MDB_WRITEMAP;
+inline std::string lmdb_setup(unsigned flags) {
+  return flags != 0 ? "MDB_NOSYNC, MDB_WRITEMAP" : "no flag that weakens commits";
+}
+inline std::string lmdb_guarantee(unsigned flags) {
+  return flags != 0 ? "commit: stored in the shared mapping of the file, nothing is synced; "
+                      "survives the death of the process"
+                    : "commit: pages written and synced, then the meta page";
+}
+
 }  // namespace flugs::tools

@@ -105,23 +105,16 @@ class LmdbTpccTransaction final : public TpccKvTransaction {
 
 class LmdbTpccStore final : public TpccKvStore {
  public:
-  std::string name() const override {
-    return "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) +
-           "." + std::to_string(MDB_VERSION_PATCH);
-  }
+  std::string name() const override { return lmdb_version(); }
   std::string setup() const override {
-    return std::string(flags_ != 0 ? "MDB_NOSYNC, MDB_WRITEMAP" : "no flag that weakens commits") +
+    return lmdb_setup(flags_) +
            "; a B-tree for each table and two indexes, rows as structures, a cursor for each table "
            "that a transaction touches; readers beside one writer: writers take turns";
   }
-  std::string guarantee() const override {
-    return flags_ != 0 ? "commit: stored in the shared mapping of the file, nothing is synced; "
-                         "survives the death of the process"
-                       : "commit: pages written and synced, then the meta page";
-  }
+  std::string guarantee() const override { return lmdb_guarantee(flags_); }
 
   Status open(const std::string& directory, bool survives_kill_only) override {
-    if (survives_kill_only) flags_ = MDB_NOSYNC | MDB_WRITEMAP;
+    if (survives_kill_only) flags_ = kLmdbWithoutSync;
     return tables_.open(directory, kTpccKvNames, kTpccMapBytes, flags_, true);
   }
 

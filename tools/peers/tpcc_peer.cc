@@ -1,44 +1,17 @@
 // The program of another engine in `flugs bench tpcc --peers`.
-//
-//   flugs-peer-tpcc-ENGINE EXCHANGE --spawned-at NS
-
-#include <sys/prctl.h>
-#include <sys/stat.h>
-
-#include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "bench/support/clock.h"
-#include "bench/support/shared_file.h"
 #include "bench/tpcc/tpcc_driver.h"
 #include "bench/tpcc/tpcc_exchange.h"
+#include "tools/peers/exchange_program.h"
 #include "tools/peers/tpcc_engine.h"
-#include "tools/support/exit_status.h"
 
 namespace flugs::tools {
 
 namespace {
-
-template <std::size_t size>
-void fill_text(const std::string& text, char (&out)[size]) {
-  out[text.copy(out, size - 1)] = '\0';
-}
-
-std::uint64_t bytes_taken(const std::string& directory) {
-  constexpr std::uint64_t kBlockBytes = 512;
-  std::uint64_t bytes = 0;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
-    struct stat info{};
-    if (stat(entry.path().c_str(), &info) == 0)
-      bytes += static_cast<std::uint64_t>(info.st_blocks) * kBlockBytes;
-  }
-  return bytes;
-}
 
 Status execute(TpccEngine& engine, bench::TpccExchange& exchange) {
   bench::TpccRunOptions options;
@@ -70,7 +43,7 @@ Result<bool> check(TpccEngine& engine, bench::TpccExchange& exchange) {
   return report.all_held();
 }
 
-Result<bool> run(TpccEngine& engine, bench::TpccExchange& exchange) {
+Result<bool> run_tpcc_engine(TpccEngine& engine, bench::TpccExchange& exchange) {
   fill_text(engine.name(), exchange.engine);
   if (Status s = engine.open(exchange.directory, exchange.survives_kill_only); !s.ok()) return s;
   fill_text(engine.setup(), exchange.setup);
@@ -85,30 +58,14 @@ Result<bool> run(TpccEngine& engine, bench::TpccExchange& exchange) {
   return check(engine, exchange);
 }
 
-int run_program(std::span<char*> arguments) {
-  if (arguments.size() < 2) {
-    std::fprintf(stderr, "usage: see tools/peers/tpcc_peer.cc\n");
-    return kExitCouldNotRun;
-  }
-  Result<bench::SharedFile> file =
-      bench::SharedFile::open(arguments[1], sizeof(bench::TpccExchange));
-  Status status = file.status();
-  if (file.ok()) {
-    auto& exchange = *reinterpret_cast<bench::TpccExchange*>(file->data());
-    const std::unique_ptr<TpccEngine> engine = make_tpcc_engine();
-    const Result<bool> good = run(*engine, exchange);
-    if (good.ok()) return *good ? kExitOk : kExitCheckFailed;
-    status = good.status();
-  }
-  std::fprintf(stderr, "flugs: %s\n", status.to_string().c_str());
-  return kExitCouldNotRun;
-}
-
 }  // namespace
 
 }  // namespace flugs::tools
 
 int main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return flugs::tools::run_program({argv, static_cast<std::size_t>(argc)});
+  using flugs::bench::TpccExchange;
+  return flugs::tools::run_exchange_program<TpccExchange>(
+      {argv, static_cast<std::size_t>(argc)}, [](TpccExchange& exchange) {
+        return flugs::tools::run_tpcc_engine(*flugs::tools::make_tpcc_engine(), exchange);
+      });
 }

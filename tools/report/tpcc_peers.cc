@@ -3,69 +3,25 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <new>
-#include <system_error>
 #include <utility>
 
 #include "tools/report/tpcc_report.h"
-#include "tools/support/child_process.h"
-#include "tools/support/cleanup.h"
-#include "tools/support/exit_status.h"
 #include "tools/support/latency_text.h"
-#include "tools/support/pool_file.h"
+#include "tools/support/peer_process.h"
 #include "tools/support/text_table.h"
 
 namespace flugs::tools {
 
 namespace {
 
-Result<std::string> peer_program(const std::string& name) {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string program = self.parent_path() / ("flugs-peer-tpcc-" + name);
-  if (!std::filesystem::exists(program, error))
-    return Status(StatusCode::kNotFound,
-                  program + " was not built: its library was not there (tools/setup --figures)");
-  return program;
-}
-
-void set_task(const bench::TpccRunOptions& options, const std::string& directory,
-              bool survives_kill_only, bench::TpccExchange& exchange) {
-  directory.copy(exchange.directory, sizeof exchange.directory - 1);
+void set_task(const bench::TpccRunOptions& options, bool survives_kill_only,
+              bench::TpccExchange& exchange) {
   exchange.population = options.population;
   exchange.users = options.users;
   exchange.seconds = options.seconds;
   exchange.ramp_up_seconds = options.ramp_up_seconds;
   exchange.mix = options.mix;
   exchange.survives_kill_only = survives_kill_only;
-}
-
-Status run_peer(const bench::TpccRunOptions& options, const std::string& program,
-                const std::string& directory, bool survives_kill_only, TpccPeerRun& out) {
-  if (directory.size() >= sizeof out.exchange.directory)
-    return Status(StatusCode::kInvalidArgument, "the pool's path is too long");
-  std::error_code error;
-  if (!std::filesystem::create_directory(directory, error))
-    return Status(StatusCode::kIoError,
-                  directory + ": " + (error ? error.message() : "exists already"));
-  const TemporaryFile database(directory);
-  const TemporaryFile file(fresh_shared_path(".exchange", sizeof(bench::TpccExchange)));
-  Result<bench::SharedFile> shared =
-      bench::SharedFile::create(file.path(), bench::whole_pages(sizeof(bench::TpccExchange)));
-  if (!shared.ok()) return std::move(shared).status();
-  auto& exchange = *new (shared->data()) bench::TpccExchange;
-  set_task(options, directory, survives_kill_only, exchange);
-  Result<ChildProcess> child = ChildProcess::start({file.path()}, program);
-  if (!child.ok()) return std::move(child).status();
-  child->wait();
-  if (child->exit_status() != kExitOk && child->exit_status() != kExitCheckFailed)
-    return Status(child->exit_status() < 0 ? StatusCode::kCorrupt : StatusCode::kIoError,
-                  program + " " + child->describe_end());
-  out.all_held = child->exit_status() == kExitOk;
-  out.exchange = exchange;
-  out.run = exchange.result();
-  return {};
 }
 
 double ratio(double ours, double theirs) { return theirs > 0 ? ours / theirs : 0; }
@@ -85,15 +41,17 @@ bench::Json conditions_json(const TpccPeerRun& peer) {
 
 Status run_tpcc_peers(const bench::TpccRunOptions& options, const std::string& pool_path,
                       const std::string& medium, std::vector<std::unique_ptr<TpccPeerRun>>& runs) {
-  const Result<std::string> program = peer_program("lmdb");
+  const Result<std::string> program = peer_program("tpcc-lmdb");
   if (!program.ok()) return program.status();
   for (const bool survives_kill_only : {false, true}) {
     if (survives_kill_only && medium != "emulated") continue;
     auto run = std::make_unique<TpccPeerRun>();
     run->key = survives_kill_only ? "lmdb-nosync" : "lmdb";
-    const Status status =
-        run_peer(options, *program, pool_path + "." + run->key, survives_kill_only, *run);
-    if (!status.ok()) return status;
+    set_task(options, survives_kill_only, run->exchange);
+    const Result<bool> all_held = run_peer(*program, pool_path + "." + run->key, run->exchange);
+    if (!all_held.ok()) return all_held.status();
+    run->all_held = *all_held;
+    run->run = run->exchange.result();
     runs.push_back(std::move(run));
   }
   return {};

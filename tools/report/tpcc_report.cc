@@ -67,28 +67,6 @@ bench::Json tpcc_conditions_json(const bench::TpccReport& report) {
   return json;
 }
 
-bench::Json tpcc_counters_json(const bench::TpccRunResult& run, const TpccCounters& counters) {
-  const Statistics& before = counters.before;
-  const Statistics& after = counters.after;
-  bench::Json json;
-  json["per_write_txn"] = {{"fences", counters.per_write(&Statistics::fences)},
-                           {"lines_flushed", counters.per_write(&Statistics::lines_flushed)},
-                           {"bytes_written", counters.per_write(&Statistics::bytes_written)}};
-  json["journal_per_write_txn"] = {
-      {"writes", counters.per_write(&Statistics::journal_writes)},
-      {"record_bytes", counters.per_write(&Statistics::journal_record_bytes)},
-      {"written_bytes", counters.per_write(&Statistics::journal_written_bytes)},
-      {"direct_writes", counters.per_write(&Statistics::direct_writes)},
-      {"direct_written_bytes", counters.per_write(&Statistics::direct_written_bytes)}};
-  json["pool_bytes_per_txn"] =
-      (static_cast<double>(after.pool_used_bytes) - static_cast<double>(before.pool_used_bytes)) /
-      static_cast<double>(std::max<std::uint64_t>(run.executed(), 1));
-  json["merges"] = after.merges - before.merges;
-  json["merge_failures"] = after.merge_failures - before.merge_failures;
-  json["merge_seconds"] = after.merge_seconds - before.merge_seconds;
-  return json;
-}
-
 void print_tpcc_run(const bench::TpccRunResult& run) {
   TextTable table(
       {"transaction", "executed", "per second", "p50", "p90", "p99", "p99.9", "max", "retries"});
@@ -122,23 +100,6 @@ void print_tpcc_run(const bench::TpccRunResult& run) {
              format_ns(static_cast<std::uint64_t>(per_executed(run, run.processor.system_ns))));
   if (run.skipped_deliveries != 0)
     fmt::print("districts without an order to deliver {}\n", run.skipped_deliveries);
-}
-
-void print_tpcc_counters(const bench::TpccRunResult& run, const TpccCounters& counters) {
-  fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
-             counters.per_write(&Statistics::fences),
-             counters.per_write(&Statistics::lines_flushed),
-             counters.per_write(&Statistics::bytes_written));
-  if (counters.after.journal_writes != 0)
-    fmt::print("journal, likewise         writes {:.2f}   bytes {:.0f}, with padding {:.0f}\n",
-               counters.per_write(&Statistics::journal_writes),
-               counters.per_write(&Statistics::journal_record_bytes),
-               counters.per_write(&Statistics::journal_written_bytes));
-  const double grown = static_cast<double>(counters.after.pool_used_bytes) -
-                       static_cast<double>(counters.before.pool_used_bytes);
-  fmt::print("the pool grows by         {:.0f} bytes a transaction; {} merges meanwhile\n",
-             grown / static_cast<double>(std::max<std::uint64_t>(run.executed(), 1)),
-             counters.after.merges - counters.before.merges);
 }
 
 void print_tpcc_conditions(const bench::TpccReport& report) {

@@ -20,6 +20,7 @@ void add_sql(CLI::App& app, Action& action);
 void add_sql_bench(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
 void add_tpcc(CLI::App& app, Action& action);
+void add_ycsb(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
 void add_index_cost(CLI::App& app, Action& action);
 void add_insert(CLI::App& app, Action& action);
