@@ -56,7 +56,7 @@ class ClosedLoop {
     Phase phase = Phase::kWaiting;
     while (status.ok() && (phase = phase_.load(std::memory_order_relaxed)) != Phase::kStopped) {
       status = user.step(phase == Phase::kSampling);
-      user.executed_.store(user.executed() + 1, std::memory_order_relaxed);
+      if (status.ok()) user.executed_.store(user.executed() + 1, std::memory_order_relaxed);
     }
     if (status.ok()) return;
     failure = std::move(status);

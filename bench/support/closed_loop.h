@@ -28,7 +28,7 @@ class ClosedLoopUser {
  private:
   friend class ClosedLoop;
 
-  std::atomic<std::uint64_t> executed_{0};  ///< steps that have ended
+  std::atomic<std::uint64_t> executed_{0};  ///< steps that ended well
 };
 
 struct ClosedLoopOptions {

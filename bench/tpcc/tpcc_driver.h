@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
-#include "bench/support/clock.h"
+#include "bench/support/closed_loop.h"
 #include "bench/support/histogram.h"
 #include "bench/tpcc/tpcc_request.h"
 #include "bench/tpcc/tpcc_session.h"
@@ -22,17 +21,11 @@ class TpccWitness;
 struct TpccRunOptions {
   TpccOptions population;
   std::uint32_t users = 1;
-  double ramp_up_seconds = 0;
-  double seconds = 10;  ///< of sampling
   TpccMix mix = TpccMix::kFull;
   std::uint64_t seed = 1;
   /// Where users log what they were promised; null: nowhere.
   TpccWitness* witness = nullptr;
-  /// Called where sampling begins, and where it has ended, while users work.
-  std::function<void()> sampling_begins;
-  std::function<void()> sampling_ends;
-  /// Told now and then with the seconds gone and the seconds in all; returning false stops the run.
-  std::function<bool(double, double)> progress;
+  ClosedLoopOptions loop;
 };
 
 /// What became of one type's transactions that began within the sampling period.
@@ -44,12 +37,10 @@ struct TpccTypeResult {
 };
 
 struct TpccRunResult {
-  double seconds = 0;  ///< sampled, as measured
+  ClosedLoopResult loop;
   std::array<TpccTypeResult, kTpccTypes> types;
   Histogram latency;                     ///< of all types
   std::uint64_t skipped_deliveries = 0;  ///< districts without an open order
-  std::vector<double> tps_by_second;     ///< executed, ramp-up left out
-  ProcessorTime processor;               ///< of all threads, while it was sampled
   std::uint64_t checksum = 0;            ///< of everything read
 
   std::uint64_t executed() const noexcept;

@@ -40,19 +40,19 @@ struct TpccExchange {
   /// The run as far as it is here: without the curve.
   TpccRunResult result() const {
     TpccRunResult run;
-    run.seconds = sampled_seconds;
+    run.loop.seconds = sampled_seconds;
     run.types = types;
     for (const TpccTypeResult& type : types) run.latency.merge(type.latency);
     run.skipped_deliveries = skipped_deliveries;
-    run.processor = processor;
+    run.loop.processor = processor;
     run.checksum = checksum;
     return run;
   }
   void set_result(const TpccRunResult& run) {
-    sampled_seconds = run.seconds;
+    sampled_seconds = run.loop.seconds;
     types = run.types;
     skipped_deliveries = run.skipped_deliveries;
-    processor = run.processor;
+    processor = run.loop.processor;
     checksum = run.checksum;
   }
 };

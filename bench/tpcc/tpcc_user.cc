@@ -23,8 +23,8 @@ std::int64_t wall_clock_us() noexcept {
 
 }  // namespace
 
-TpccUser::TpccUser(TpccControl& control, const TpccRunOptions& options, std::uint32_t index)
-    : control_(control),
+TpccUser::TpccUser(const MakeTpccSession& make, const TpccRunOptions& options, std::uint32_t index)
+    : make_(make),
       clock_(Ticks::instance()),
       index_(index),
       generator_(options.population, options.mix, TpccConstants(options.seed),
@@ -34,20 +34,12 @@ TpccUser::TpccUser(TpccControl& control, const TpccRunOptions& options, std::uin
   if (options.witness != nullptr) log_.emplace(*options.witness, index);
 }
 
-void TpccUser::run(const MakeTpccSession& make) {
-  Result<std::unique_ptr<TpccSession>> session = make(index_);
-  failure_ = session.status();
-  control_.ready.fetch_add(1);
-  while (control_.phase.load(std::memory_order_acquire) == TpccPhase::kWaiting)
-    std::this_thread::yield();
-  TpccPhase phase = TpccPhase::kWaiting;
-  while (failure_.ok() &&
-         (phase = control_.phase.load(std::memory_order_relaxed)) != TpccPhase::kStopped)
-    failure_ = execute(**session, phase == TpccPhase::kSampling);
-  if (!failure_.ok()) control_.failed.store(true);
+Status TpccUser::prepare() {
+  FLUGS_ASSIGN(session_, make_(index_));
+  return {};
 }
 
-Status TpccUser::execute(TpccSession& session, bool is_sampled) {
+Status TpccUser::step(bool is_sampled) {
   generator_.next(request_);
   // Two transactions of a user have different times: they are names of payments for the witness.
   last_time_us_ = std::max(last_time_us_ + 1, wall_clock_us());
@@ -55,10 +47,9 @@ Status TpccUser::execute(TpccSession& session, bool is_sampled) {
   FLUGS_TRY(log_begin());
   std::uint64_t retries = 0;
   const std::uint64_t begin = clock_.now();
-  FLUGS_ASSIGN(const TpccOutcome outcome, attempt(session, retries));
+  FLUGS_ASSIGN(const TpccOutcome outcome, attempt(retries));
   const std::uint64_t end = clock_.now();
   log_end(outcome);
-  executed_.store(executed() + 1, std::memory_order_relaxed);
   checksum_ += receipt_.checksum;
   if (!is_sampled) return {};
   TpccTypeResult& type = types_[index_of(request_.type)];
@@ -70,10 +61,10 @@ Status TpccUser::execute(TpccSession& session, bool is_sampled) {
   return {};
 }
 
-Result<TpccOutcome> TpccUser::attempt(TpccSession& session, std::uint64_t& retries) {
+Result<TpccOutcome> TpccUser::attempt(std::uint64_t& retries) {
   for (;;) {
     receipt_ = TpccReceipt();
-    Result<TpccOutcome> outcome = session.run(request_, receipt_);
+    Result<TpccOutcome> outcome = session_->run(request_, receipt_);
     if (outcome.ok() || outcome.code() != StatusCode::kConflict) return outcome;
     if (++retries > kAttemptsInHaste) sched_yield();
   }
@@ -104,35 +95,6 @@ void TpccUser::add_to(TpccRunResult& result) const {
   }
   result.skipped_deliveries += skipped_deliveries_;
   result.checksum += checksum_;
-}
-
-TpccUsers::TpccUsers(const MakeTpccSession& make, const TpccRunOptions& options) {
-  for (std::uint32_t i = 0; i < options.users; ++i)
-    users_.push_back(std::make_unique<TpccUser>(control_, options, i));
-  for (const auto& user : users_) threads_.emplace_back([&user = *user, &make] { user.run(make); });
-  while (control_.ready.load() < options.users) std::this_thread::yield();
-}
-
-std::uint64_t TpccUsers::executed() const noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& user : users_) sum += user->executed();
-  return sum;
-}
-
-void TpccUsers::stop() {
-  control_.phase.store(TpccPhase::kStopped, std::memory_order_release);
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-}
-
-void TpccUsers::add_to(TpccRunResult& result) const {
-  for (const auto& user : users_) user->add_to(result);
-}
-
-Status TpccUsers::failure() const {
-  for (const auto& user : users_)
-    if (!user->failure().ok()) return user->failure();
-  return {};
 }
 
 }  // namespace flugs::bench

@@ -30,9 +30,9 @@ struct TinyTpcc {
     bench::TpccRunOptions run;
     run.population = options;
     run.users = users;
-    run.seconds = kSecondsMax;
+    run.loop.seconds = kSecondsMax;
     run.witness = witness;
-    run.progress = [this, before, writes](double, double) {
+    run.loop.progress = [this, before, writes](double, double) {
       return database->statistics().transactions_committed < before + writes;
     };
     return must(bench::run_tpcc(

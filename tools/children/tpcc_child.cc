@@ -29,10 +29,10 @@ int run_users(Database& database, bench::TpccWitness& witness) {
   bench::TpccRunOptions options;
   options.population = plan.population;
   options.users = plan.users;
-  options.seconds = kForEver;
+  options.loop.seconds = kForEver;
   options.seed = plan.seed + witness.life().load();
   options.witness = &witness;
-  options.sampling_begins = [&witness] { witness.is_running().store(1); };
+  options.loop.sampling_begins = [&witness] { witness.is_running().store(1); };
   const Result<bench::TpccRunResult> result = bench::run_tpcc(
       [&](std::uint32_t) -> Result<std::unique_ptr<bench::TpccSession>> {
         Result<std::unique_ptr<bench::TpccClient>> client =

@@ -17,6 +17,7 @@
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
+#include "tools/support/run_options.h"
 #include "tools/support/tatp_options.h"
 #include "tools/support/text_table.h"
 #include "tools/support/tpcc_options.h"
@@ -26,20 +27,12 @@ namespace flugs::tools {
 namespace {
 
 struct TpccCommandOptions {
-  std::string pool;
+  PoolRunOptions database;
   bench::TpccOptions population;
   std::uint32_t users = 1;
   double seconds = 10;
   double ramp_up = 2;
   bench::TpccMix mix = bench::TpccMix::kFull;
-  TatpMerge merge;
-  IndexPlace index_place = kDefaultIndexPlace;
-  Isolation isolation = Isolation::kSnapshot;
-  CommitOptions commit;
-  std::uint32_t restart_budget_ms = 20;
-  std::uint32_t journal_mb = 0;
-  CommitClock clock = CommitClock::kAutomatic;
-  bool keep = false;
   bool check = true;
   std::string peers = "none";
   std::string json;
@@ -48,8 +41,8 @@ struct TpccCommandOptions {
     bench::TpccRunOptions run;
     run.population = population;
     run.users = users;
-    run.ramp_up_seconds = ramp_up;
-    run.seconds = seconds;
+    run.loop.ramp_up_seconds = ramp_up;
+    run.loop.seconds = seconds;
     run.mix = mix;
     run.seed = population.seed;
     return run;
@@ -64,7 +57,7 @@ struct TpccFigures {
   RunCounters counters;
   bench::TpccReport report;
   std::uint64_t dram_bytes = 0;
-  std::vector<std::unique_ptr<TpccPeerRun>> peers;
+  TpccPeerRuns peers;
 
   bool all_held() const {
     return report.all_held() &&
@@ -72,28 +65,8 @@ struct TpccFigures {
   }
 };
 
-const std::string& guarantee_of(const TpccCommandOptions& options, const Statistics& statistics) {
-  return options.commit.durability == Durability::kOnReturn ? statistics.guarantee
-                                                            : statistics.guarantee_soon;
-}
-
-const char* durability_name(const TpccCommandOptions& options) {
-  if (options.commit.durability == Durability::kOnReturn) return "on-return";
-  return options.commit.durability == Durability::kSoon ? "soon" : "process-crash";
-}
-
 bench::Json figures_json(const TpccCommandOptions& options, const TpccFigures& figures) {
-  const Statistics& after = figures.counters.after;
-  const bench::Environment environment = bench::environment();
-  bench::Json json = {{"commit", environment.commit}, {"medium", after.medium}};
-  json["restart_budget_ms"] = options.restart_budget_ms;
-  json["journal_mb"] = options.journal_mb;
-  json["flush"] = after.flush;
-  json["dirty_shutdowns"] = after.dirty_shutdowns;
-  json["guarantee"] = guarantee_of(options, after);
-  json["durability"] = {{"kind", durability_name(options)}};
-  if (options.commit.durability == Durability::kSoon)
-    json["durability"]["soon_ms"] = options.commit.soon.count();
+  bench::Json json = options.database.json(figures.counters.after);
   json["warehouses"] = options.population.warehouses;
   json["customers_per_district"] = options.population.customers_per_district;
   json["items"] = options.population.items;
@@ -101,27 +74,17 @@ bench::Json figures_json(const TpccCommandOptions& options, const TpccFigures& f
   json["mix"] = to_string(options.mix);
   json["ramp_up_seconds"] = options.ramp_up;
   json["seed"] = options.population.seed;
-  json["index"] = to_string(options.index_place);
-  json["isolation"] = to_string(options.isolation);
-  json["clock"] = to_string(after.clock);
-  json["merge"] = name_of(options.merge.mode);
-  json["merged_first"] = options.merge.first;
   json.update(tpcc_run_json(figures.run));
   json.update(figures.counters.json(figures.run.executed()));
   json["conditions"] = tpcc_conditions_json(figures.report);
   json["problems"] = figures.report.problems();
   if (!figures.peers.empty()) json["peers"] = tpcc_peers_json(figures.run, figures.peers);
-  json["pool_bytes"] = after.pool_allocated_bytes;
-  json["pool_used_bytes"] = after.pool_used_bytes;
   json["dram_bytes"] = figures.dram_bytes;
-  json["dram_index_bytes"] = after.dram_index_bytes;
-  json["hint_index_bytes"] = after.hint_index_bytes;
   json["load"] = {{"rows", figures.load.rows},
                   {"order_lines", figures.load.order_lines},
                   {"seconds", figures.load.seconds},
                   {"rows_per_s", static_cast<double>(figures.load.rows) / figures.load.seconds},
                   {"threads", 1}};
-  json["machine"] = bench::to_json(environment);
   return json;
 }
 
@@ -131,9 +94,10 @@ void print_figures(const TpccCommandOptions& options, const TpccFigures& figures
       "TPC-C's transactions, {} warehouse{}, {} user{}, {} mix, no think times, {:.1f} s after "
       "{:.1f} s ramp-up\n",
       options.population.warehouses, options.population.warehouses == 1 ? "" : "s", options.users,
-      options.users == 1 ? "" : "s", to_string(options.mix), figures.run.seconds, options.ramp_up);
+      options.users == 1 ? "" : "s", to_string(options.mix), figures.run.loop.seconds,
+      options.ramp_up);
   fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, after.medium,
-             guarantee_of(options, after));
+             options.database.guarantee(after));
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
              format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
   print_tpcc_run(figures.run);
@@ -143,7 +107,7 @@ void print_figures(const TpccCommandOptions& options, const TpccFigures& figures
              format_bytes(after.dram_index_bytes));
   if (options.check) print_tpcc_conditions(figures.report);
   if (!figures.peers.empty())
-    print_tpcc_peers(figures.run, guarantee_of(options, after), figures.peers);
+    print_tpcc_peers(figures.run, options.database.guarantee(after), figures.peers);
 }
 
 class TpccCommand {
@@ -151,18 +115,13 @@ class TpccCommand {
   explicit TpccCommand(const TpccCommandOptions& options) : options_(options) {}
 
   Status run(TpccFigures& figures) {
-    Result<PoolFile> pool = PoolFile::choose(options_.pool, options_.keep, bytes_wanted());
+    Result<PoolFile> pool =
+        PoolFile::choose(options_.database.pool, options_.database.keep, bytes_wanted());
     if (!pool.ok()) return std::move(pool).status();
     if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
     figures.pool_path = pool->path();
-    OpenOptions open = tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, {});
-    open.tuning.merge_niceness = options_.merge.niceness;
-    open.index_place = options_.index_place;
-    open.tuning.clock = options_.clock;
-    open.tuning.restart_budget = std::chrono::milliseconds(options_.restart_budget_ms);
-    open.tuning.journal_bytes = std::uint64_t{options_.journal_mb} << 20;
-    open.crash_ring = options_.commit.durability == Durability::kProcessCrash;
-    Result<Database> database = Database::open(open);
+    Result<Database> database =
+        Database::open(options_.database.open(pool->path(), options_.users));
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, figures);
   }
@@ -191,10 +150,11 @@ class TpccCommand {
     bar_.clear();
     if (!load.ok()) return std::move(load).status();
     figures.load = *load;
-    if (options_.merge.first)
+    if (options_.database.merge.first)
       if (Status s = merge_everything(database); !s.ok()) return s;
     for (const TableId table : database.tables())
-      if (Status s = database.set_merge_policy(table, policy_of(options_.merge)); !s.ok()) return s;
+      if (Status s = database.set_merge_policy(table, policy_of(options_.database.merge)); !s.ok())
+        return s;
     if (Status s = execute(database, *tables, figures); !s.ok()) return s;
     if (!options_.check) return {};
     bar_.update("checking", 0, 0);
@@ -207,20 +167,20 @@ class TpccCommand {
 
   Status execute(Database& database, const bench::TpccTables& tables, TpccFigures& figures) {
     bench::TpccRunOptions run = options_.run();
-    run.sampling_begins = [&] { figures.counters.before = database.statistics(); };
-    run.sampling_ends = [&] {
+    run.loop.sampling_begins = [&] { figures.counters.before = database.statistics(); };
+    run.loop.sampling_ends = [&] {
       figures.counters.after = database.statistics();
       figures.dram_bytes = bench::dram_bytes();
     };
-    run.progress = [this](double gone, double all) {
+    run.loop.progress = [this](double gone, double all) {
       bar_.update("running", static_cast<std::uint64_t>(gone * 1000),
                   static_cast<std::uint64_t>(all * 1000));
       return true;
     };
     Result<bench::TpccRunResult> result = bench::run_tpcc(
         [&](std::uint32_t) -> Result<std::unique_ptr<bench::TpccSession>> {
-          Result<std::unique_ptr<bench::TpccClient>> client =
-              bench::TpccClient::make(database, tables, options_.isolation, options_.commit);
+          Result<std::unique_ptr<bench::TpccClient>> client = bench::TpccClient::make(
+              database, tables, options_.database.isolation, options_.database.commit);
           if (!client.ok()) return std::move(client).status();
           return std::unique_ptr<bench::TpccSession>(*std::move(client));
         },
@@ -270,21 +230,15 @@ void add_tpcc(CLI::App& app, Action& action) {
   auto options = std::make_shared<TpccCommandOptions>();
   CLI::App* command =
       app.add_subcommand("tpcc", "Runs TPC-C: rates, response times, consistency conditions");
-  add_used_pool_options(*command, options->pool, options->keep);
+  add_run_pool_options(*command, options->database);
   add_population_options(*command, options->population);
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kTpccUsersMax))
       ->capture_default_str();
   add_period_options(*command, options->seconds, options->ramp_up);
   add_tpcc_mix_option(*command, options->mix);
-  add_merge_options(*command, options->merge);
   command->add_flag("!--no-check", options->check, "Do not check the conditions afterwards");
-  add_index_option(*command, options->index_place);
-  add_isolation_option(*command, options->isolation);
-  add_clock_option(*command, options->clock);
-  add_journal_options(*command, options->restart_budget_ms, options->journal_mb);
-  add_durability_option(*command, options->commit);
-  add_process_crash_option(*command, options->commit)->excludes("--durable-within");
+  add_run_options(*command, options->database);
   command
       ->add_option("--peers", options->peers,
                    "Another engine to run the same workload afterwards, on the same medium")

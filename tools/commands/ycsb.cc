@@ -16,6 +16,7 @@
 #include "tools/support/command.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
+#include "tools/support/run_options.h"
 #include "tools/support/tatp_options.h"
 #include "tools/support/text_table.h"
 
@@ -30,7 +31,7 @@ const std::map<std::string, bench::YcsbDistribution> kYcsbDistributions = {
     {"latest", bench::YcsbDistribution::kLatest}};
 
 struct YcsbCommandOptions {
-  std::string pool;
+  PoolRunOptions database;
   std::string workload = "a";
   std::string distribution;  ///< empty: the workload's
   bool ordered_numbers = false;
@@ -40,15 +41,7 @@ struct YcsbCommandOptions {
   double seconds = 10;
   double ramp_up = 2;
   std::uint64_t seed = 1;
-  TatpMerge merge;
-  IndexPlace index_place = kDefaultIndexPlace;
-  Isolation isolation = Isolation::kSnapshot;
-  CommitOptions commit;
-  std::uint32_t restart_budget_ms = 20;
-  std::uint32_t journal_mb = 0;
-  CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();
-  bool keep = false;
   bool check = true;
   std::string peers = "none";
   std::string json;
@@ -96,7 +89,7 @@ struct YcsbFigures {
   RunCounters counters;
   bench::YcsbReport report;
   std::uint64_t dram_bytes = 0;
-  std::vector<std::unique_ptr<YcsbPeerRun>> peers;
+  YcsbPeerRuns peers;
 
   double rows_per_second(std::uint64_t records) const {
     return load_seconds > 0 ? static_cast<double>(records) / load_seconds : 0;
@@ -107,20 +100,9 @@ struct YcsbFigures {
   }
 };
 
-const std::string& guarantee_of(const YcsbCommandOptions& options, const Statistics& statistics) {
-  return options.commit.durability == Durability::kOnReturn ? statistics.guarantee
-                                                            : statistics.guarantee_soon;
-}
-
 bench::Json figures_json(const YcsbCommandOptions& options, const YcsbFigures& figures) {
   const bench::YcsbRunOptions run = options.run();
-  const Statistics& after = figures.counters.after;
-  const bench::Environment environment = bench::environment();
-  bench::Json json = {{"commit", environment.commit}, {"medium", after.medium}};
-  json["restart_budget_ms"] = options.restart_budget_ms;
-  json["journal_mb"] = options.journal_mb;
-  json["flush"] = after.flush;
-  json["guarantee"] = guarantee_of(options, after);
+  bench::Json json = options.database.json(figures.counters.after);
   json["workload"] = options.workload;
   json["distribution"] = distribution_name(run.mix);
   json["records"] = run.rows.records;
@@ -130,25 +112,16 @@ bench::Json figures_json(const YcsbCommandOptions& options, const YcsbFigures& f
   json["users"] = options.users;
   json["ramp_up_seconds"] = options.ramp_up;
   json["seed"] = options.seed;
-  json["index"] = to_string(options.index_place);
-  json["isolation"] = to_string(options.isolation);
-  json["clock"] = to_string(after.clock);
-  json["merge"] = name_of(options.merge.mode);
-  json["merged_first"] = options.merge.first;
   json.update(ycsb_run_json(figures.run));
   json.update(figures.counters.json(figures.run.executed()));
   json["invariants"] = ycsb_invariants_json(figures.report);
   json["problems"] = figures.report.problems();
   if (!figures.peers.empty()) json["peers"] = ycsb_peers_json(figures.run, figures.peers);
-  json["pool_bytes"] = after.pool_allocated_bytes;
-  json["pool_used_bytes"] = after.pool_used_bytes;
   json["dram_bytes"] = figures.dram_bytes;
-  json["dram_index_bytes"] = after.dram_index_bytes;
   json["load"] = {{"rows", run.rows.records},
                   {"seconds", figures.load_seconds},
                   {"rows_per_s", figures.rows_per_second(run.rows.records)},
                   {"threads", options.load_threads}};
-  json["machine"] = bench::to_json(environment);
   return json;
 }
 
@@ -162,7 +135,7 @@ void print_figures(const YcsbCommandOptions& options, const YcsbFigures& figures
       run.rows.field_bytes, keys_name(run.rows), distribution_name(run.mix), options.users,
       options.users == 1 ? "" : "s", figures.run.loop.seconds, options.ramp_up);
   fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, after.medium,
-             guarantee_of(options, after));
+             options.database.guarantee(after));
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", run.rows.records, figures.load_seconds,
              format_count(figures.rows_per_second(run.rows.records)));
   print_ycsb_run(figures.run);
@@ -172,7 +145,7 @@ void print_figures(const YcsbCommandOptions& options, const YcsbFigures& figures
              format_bytes(after.dram_index_bytes));
   if (options.check) print_ycsb_invariants(figures.report);
   if (!figures.peers.empty())
-    print_ycsb_peers(figures.run, guarantee_of(options, after), figures.peers);
+    print_ycsb_peers(figures.run, options.database.guarantee(after), figures.peers);
 }
 
 class YcsbCommand {
@@ -181,18 +154,13 @@ class YcsbCommand {
       : options_(options), run_(options.run()) {}
 
   Status run(YcsbFigures& figures) {
-    Result<PoolFile> pool = PoolFile::choose(options_.pool, options_.keep, bytes_wanted());
+    Result<PoolFile> pool =
+        PoolFile::choose(options_.database.pool, options_.database.keep, bytes_wanted());
     if (!pool.ok()) return std::move(pool).status();
     if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
     figures.pool_path = pool->path();
-    OpenOptions open = tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, {});
-    open.tuning.merge_niceness = options_.merge.niceness;
-    open.index_place = options_.index_place;
-    open.tuning.clock = options_.clock;
-    open.tuning.restart_budget = std::chrono::milliseconds(options_.restart_budget_ms);
-    open.tuning.journal_bytes = std::uint64_t{options_.journal_mb} << 20;
-    open.crash_ring = options_.commit.durability == Durability::kProcessCrash;
-    Result<Database> database = Database::open(open);
+    Result<Database> database =
+        Database::open(options_.database.open(pool->path(), options_.users));
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, figures);
   }
@@ -227,9 +195,10 @@ class YcsbCommand {
     bar_.clear();
     if (!loaded.ok()) return loaded;
     figures.load_seconds = bench::seconds_since(begin);
-    if (options_.merge.first)
+    if (options_.database.merge.first)
       if (Status s = merge_everything(database); !s.ok()) return s;
-    if (Status s = database.set_merge_policy(table->table, policy_of(options_.merge)); !s.ok())
+    if (Status s = database.set_merge_policy(table->table, policy_of(options_.database.merge));
+        !s.ok())
       return s;
     if (Status s = execute(database, *table, figures); !s.ok()) return s;
     if (!options_.check) return {};
@@ -257,7 +226,7 @@ class YcsbCommand {
     Result<bench::YcsbRunResult> result = bench::run_ycsb(
         [&](std::uint32_t) -> Result<std::unique_ptr<bench::YcsbSession>> {
           Result<std::unique_ptr<bench::YcsbClient>> client = bench::YcsbClient::make(
-              database, table, run_.rows, options_.isolation, options_.commit);
+              database, table, run_.rows, options_.database.isolation, options_.database.commit);
           if (!client.ok()) return std::move(client).status();
           return std::unique_ptr<bench::YcsbSession>(*std::move(client));
         },
@@ -316,7 +285,7 @@ void add_ycsb(CLI::App& app, Action& action) {
   auto options = std::make_shared<YcsbCommandOptions>();
   CLI::App* command =
       app.add_subcommand("ycsb", "Runs YCSB's core workloads: rates, latencies, invariants");
-  add_used_pool_options(*command, options->pool, options->keep);
+  add_run_pool_options(*command, options->database);
   add_workload_options(*command, *options);
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kYcsbUsersMax))
@@ -325,14 +294,8 @@ void add_ycsb(CLI::App& app, Action& action) {
   command->add_option("--load-threads", options->load_threads, "Threads that load")
       ->check(CLI::Range(1u, 64u))
       ->capture_default_str();
-  add_merge_options(*command, options->merge);
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
-  add_index_option(*command, options->index_place);
-  add_isolation_option(*command, options->isolation);
-  add_clock_option(*command, options->clock);
-  add_journal_options(*command, options->restart_budget_ms, options->journal_mb);
-  add_durability_option(*command, options->commit);
-  add_process_crash_option(*command, options->commit)->excludes("--durable-within");
+  add_run_options(*command, options->database);
   command
       ->add_option("--peers", options->peers,
                    "Another engine to run the same workload afterwards, on the same medium")

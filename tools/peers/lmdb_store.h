@@ -73,7 +73,7 @@ class LmdbTables {
  public:
   using Handles = std::array<MDB_dbi, kTables>;
 
-  /// `load` commits each time that it has put so many rows.
+  /// `load` commits after every `rows_per_load` rows.
   explicit LmdbTables(std::uint64_t rows_per_load) : rows_per_load_(rows_per_load) {}
   LmdbTables(const LmdbTables&) = delete;
   LmdbTables& operator=(const LmdbTables&) = delete;

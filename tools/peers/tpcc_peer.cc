@@ -17,8 +17,8 @@ Status execute(TpccEngine& engine, bench::TpccExchange& exchange) {
   bench::TpccRunOptions options;
   options.population = exchange.population;
   options.users = exchange.users;
-  options.seconds = exchange.seconds;
-  options.ramp_up_seconds = exchange.ramp_up_seconds;
+  options.loop.seconds = exchange.seconds;
+  options.loop.ramp_up_seconds = exchange.ramp_up_seconds;
   options.mix = exchange.mix;
   options.seed = exchange.population.seed;
   const Result<bench::TpccRunResult> run =

@@ -23,10 +23,6 @@ std::uint64_t new_orders(const bench::TpccRunResult& run) {
 
 }  // namespace
 
-double tpcc_processor_ns(const bench::TpccRunResult& run) {
-  return per_executed(run, run.processor.user_ns + run.processor.system_ns);
-}
-
 bench::Json tpcc_run_json(const bench::TpccRunResult& run) {
   bench::Json latency = {{"all", bench::to_json(run.latency)}};
   bench::Json types = bench::Json::object();
@@ -40,7 +36,7 @@ bench::Json tpcc_run_json(const bench::TpccRunResult& run) {
                    {"retries", type.retries}};
   }
   bench::Json json;
-  json["seconds"] = run.seconds;
+  json["seconds"] = run.loop.seconds;
   json["executed_tps"] = run.per_second(run.executed());
   json["new_orders_per_minute"] = 60 * run.per_second(new_orders(run));
   json["latency_clock"] = bench::Ticks::instance().name();
@@ -48,9 +44,9 @@ bench::Json tpcc_run_json(const bench::TpccRunResult& run) {
   json["transactions"] = std::move(types);
   json["retries"] = run.retries();
   json["skipped_deliveries"] = run.skipped_deliveries;
-  json["tps_by_second"] = run.tps_by_second;
-  json["processor_ns_per_txn"] = {{"user", per_executed(run, run.processor.user_ns)},
-                                  {"system", per_executed(run, run.processor.system_ns)}};
+  json["tps_by_second"] = run.loop.steps_by_second;
+  json["processor_ns_per_txn"] = {{"user", per_executed(run, run.loop.processor.user_ns)},
+                                  {"system", per_executed(run, run.loop.processor.system_ns)}};
   return json;
 }
 
@@ -93,11 +89,12 @@ void print_tpcc_run(const bench::TpccRunResult& run) {
              format_count(60 * run.per_second(new_orders(run))),
              run.types[bench::index_of(bench::TpccType::kNewOrder)].rolled_back);
   std::string curve;
-  for (const double tps : run.tps_by_second) curve += " " + format_count(tps);
+  for (const double tps : run.loop.steps_by_second) curve += " " + format_count(tps);
   if (!curve.empty()) fmt::print("second by second         {}\n", curve);
-  fmt::print("processor a transaction   {} by itself, {} in the kernel\n",
-             format_ns(static_cast<std::uint64_t>(per_executed(run, run.processor.user_ns))),
-             format_ns(static_cast<std::uint64_t>(per_executed(run, run.processor.system_ns))));
+  fmt::print(
+      "processor a transaction   {} by itself, {} in the kernel\n",
+      format_ns(static_cast<std::uint64_t>(per_executed(run, run.loop.processor.user_ns))),
+      format_ns(static_cast<std::uint64_t>(per_executed(run, run.loop.processor.system_ns))));
   if (run.skipped_deliveries != 0)
     fmt::print("districts without an order to deliver {}\n", run.skipped_deliveries);
 }

@@ -14,7 +14,4 @@ bench::Json tpcc_conditions_json(const bench::TpccReport& report);
 void print_tpcc_run(const bench::TpccRunResult& run);
 void print_tpcc_conditions(const bench::TpccReport& report);
 
-/// Nanoseconds of processor, user and system, for each executed transaction.
-double tpcc_processor_ns(const bench::TpccRunResult& run);
-
 }  // namespace flugs::tools

@@ -32,10 +32,6 @@ void add_operations(TextTable& table, const bench::YcsbRunResult& run, std::stri
 
 }  // namespace
 
-double ycsb_processor_ns(const bench::YcsbRunResult& run) {
-  return per_operation(run, run.loop.processor.user_ns + run.loop.processor.system_ns);
-}
-
 bench::Json ycsb_run_json(const bench::YcsbRunResult& run) {
   bench::Json latency = {{"all", bench::to_json(run.latency)}};
   bench::Json types = bench::Json::object();

@@ -14,7 +14,4 @@ bench::Json ycsb_invariants_json(const bench::YcsbReport& report);
 void print_ycsb_run(const bench::YcsbRunResult& run);
 void print_ycsb_invariants(const bench::YcsbReport& report);
 
-/// Nanoseconds of processor, user and system, for each executed operation.
-double ycsb_processor_ns(const bench::YcsbRunResult& run);
-
 }  // namespace flugs::tools
