@@ -270,6 +270,15 @@ def tests(programs, _, __):
                           "failures": r"tests passed, (\d+) tests failed"})]
 
 
+def asan(_, __, ___):
+    """All tests under the address sanitizer; a plain tools/test leaves out those of crash states.
+    """
+    tool = os.path.join(ROOT, "tools", "test")
+    return [Step("0", [tool, "--preset", "asan"], programs=(tool,),
+                 printed={"tests": r"tests passed, \d+ tests failed out of (\d+)",
+                          "failures": r"tests passed, (\d+) tests failed"})]
+
+
 def scm(programs, _, __):
     return [Step("0", [os.path.join(programs.scm, "test", "scm", "flugs_scm_test")])]
 
@@ -277,7 +286,10 @@ def scm(programs, _, __):
 PARTS = (
     Part("tests", "all tests in the release build, the mutants of the journal too", 1, "run",
          tests, ("all",), setup="--machines"),
-    Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
+    Part("asan", "all tests under the address sanitizer, those of crash states too", 1, "run",
+         asan, ("flugs_tool",)),
+    Part("lint", "every check of .clang-tidy, on the tools and examples too", 1, "run", lint,
+         ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
          ("flugs_c",), setup="--languages"),
     Part("drivers", "the extension of SQLite in programs that load it", 1, "run", drivers,
