@@ -131,7 +131,7 @@ class ChangingTable {
     for (const auto& [id, cells] : rows) relation.rows.push_back(cells);
     std::uint64_t most = 0;
     for (const auto& [query, ordered] : queries_of_all_kinds()) {
-      const auto table = [&](const std::string&) { return relation; };
+      const auto table = [&](const std::string&) -> const Relation& { return relation; };
       const std::string expected = text_of(run_naively(*query.node(), table), ordered);
       for (const std::uint32_t threads : {1u, 2u}) {
         RunOptions options;

@@ -70,8 +70,9 @@ class EditedTable {
   void check(const Query& query) {
     const Transaction reader = must(database_->begin(AccessMode::kReadOnly));
     const Relation all = scanned(reader);
-    const std::string expected =
-        text_of(run_naively(*query.node(), [&](const std::string&) { return all; }), false);
+    const std::string expected = text_of(
+        run_naively(*query.node(), [&](const std::string&) -> const Relation& { return all; }),
+        false);
     for (const std::uint32_t threads : {1u, 2u}) {
       RunOptions options;
       options.threads = threads;

@@ -241,6 +241,7 @@ std::string Cell::to_text() const {
   unsigned scale = type.scale;
   for (; scale > 0 && units % 10 == 0; --scale) units /= 10;
   constexpr std::int64_t kDigits = 1'000'000'000;
+  if (scale == 0 && units > -kDigits && units < kDigits) return std::to_string(units);
   if (units > -kDigits && units < kDigits)
     return fmt::format("{:.9g}", static_cast<double>(units) / std::pow(10.0, scale));
   return fmt::format("{}e-{}", units, scale);

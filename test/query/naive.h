@@ -45,9 +45,9 @@ query::DataType type_of(const query::Expr& expr, const Relation& relation);
 /// The value of an expression for one row. Throws NaiveOverflow.
 Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row);
 
-/// The relation that a query gives; `table` provides the tables. Throws NaiveOverflow.
+/// The relation that a query gives; `table` provides the tables, which stay. Throws NaiveOverflow.
 Relation run_naively(const query::QueryNode& node,
-                     const std::function<Relation(const std::string&)>& table);
+                     const std::function<const Relation&(const std::string&)>& table);
 
 /// A query's result as a relation.
 Relation relation_of(const query::QueryResult& result);

@@ -14,7 +14,7 @@ using query::Expr;
 using query::JoinKind;
 using query::QueryNode;
 using Rows = std::vector<std::vector<Cell>>;
-using Tables = std::function<Relation(const std::string&)>;
+using Tables = std::function<const Relation&(const std::string&)>;
 __extension__ using Int128 = __int128;
 
 namespace {
@@ -38,65 +38,82 @@ Cell null_cell(DataType type) {
   return null;
 }
 
+double real_of(const Cell& cell) {
+  return cell.type.type == Type::kDouble
+             ? cell.r
+             : static_cast<double>(cell.i) / std::pow(10.0, cell.type.scale);
+}
+
+Cell count_cell(std::size_t count) {
+  Cell cell;
+  cell.null = false;
+  cell.i = static_cast<std::int64_t>(count);
+  return cell;
+}
+
+std::size_t distinct_count(const std::vector<Cell>& values) {
+  std::set<std::string> distinct;
+  for (const Cell& cell : values) distinct.insert(cell.to_text());
+  return distinct.size();
+}
+
+const Cell& extreme_of(const std::vector<Cell>& values, bool is_least) {
+  const Cell* found = &values[0];
+  for (const Cell& cell : values)
+    if (is_least ? compare(cell, *found) < 0 : compare(*found, cell) < 0) found = &cell;
+  return *found;
+}
+
+Cell exact_sum(const std::vector<Cell>& values, DataType type) {
+  Int128 sum = 0;
+  for (const Cell& cell : values) sum += cell.i;
+  if (sum != static_cast<std::int64_t>(sum)) throw NaiveOverflow{};
+  Cell out;
+  out.type = type;
+  out.null = false;
+  out.i = static_cast<std::int64_t>(sum);
+  return out;
+}
+
+// Of at least one value. NULL: a variance of a single one.
+Cell real_aggregate(AggregateKind kind, const std::vector<Cell>& values, DataType type) {
+  const auto n = static_cast<double>(values.size());
+  Cell out;
+  out.type = {Type::kDouble, 0};
+  out.null = false;
+  double sum = 0;
+  for (const Cell& cell : values) sum += real_of(cell);
+  out.r = kind == AggregateKind::kSum ? sum : sum / n;
+  if (kind < AggregateKind::kVariance) return out;
+  if (values.size() < 2) return null_cell(type);
+  double deviations = 0;
+  for (const Cell& cell : values) {
+    const double value = real_of(cell);
+    deviations += (value - sum / n) * (value - sum / n);
+  }
+  out.r = deviations / (n - 1);
+  if (kind == AggregateKind::kStddev) out.r = std::sqrt(out.r);
+  return out;
+}
+
 Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& values,
                   std::size_t row_count, DataType type) {
-  const Cell null = null_cell(type);
-  Cell out;
-  out.null = false;
-  std::set<std::string> distinct;
-  Int128 sum = 0;
-  double real_sum = 0;
-  Cell least;
-  Cell greatest;
-  for (const Cell& cell : values) {
-    distinct.insert(cell.to_text());
-    sum += cell.i;
-    real_sum += cell.type.type == Type::kDouble
-                    ? cell.r
-                    : static_cast<double>(cell.i) / std::pow(10.0, cell.type.scale);
-    if (least.null || compare(cell, least) < 0) least = cell;
-    if (greatest.null || compare(greatest, cell) < 0) greatest = cell;
-  }
-  const auto n = static_cast<double>(values.size());
   switch (aggregate.kind) {
     case AggregateKind::kCountRows:
-      out.i = static_cast<std::int64_t>(row_count);
-      return out;
+      return count_cell(row_count);
     case AggregateKind::kCount:
-      out.i = static_cast<std::int64_t>(values.size());
-      return out;
+      return count_cell(values.size());
     case AggregateKind::kCountDistinct:
-      out.i = static_cast<std::int64_t>(distinct.size());
-      return out;
-    case AggregateKind::kMin:
-      return values.empty() ? null : least;
-    case AggregateKind::kMax:
-      return values.empty() ? null : greatest;
+      return count_cell(distinct_count(values));
     default:
       break;
   }
-  if (values.empty()) return null;
-  if (aggregate.kind == AggregateKind::kSum && values[0].type.type != Type::kDouble) {
-    if (sum != static_cast<std::int64_t>(sum)) throw NaiveOverflow{};
-    out.type = type;
-    out.i = static_cast<std::int64_t>(sum);
-    return out;
-  }
-  out.type = {Type::kDouble, 0};
-  out.r = real_sum;
-  if (aggregate.kind == AggregateKind::kAvg) out.r = real_sum / n;
-  if (aggregate.kind < AggregateKind::kVariance) return out;
-  if (values.size() < 2) return null;
-  double deviations = 0;
-  for (const Cell& cell : values) {
-    const double value = cell.type.type == Type::kDouble
-                             ? cell.r
-                             : static_cast<double>(cell.i) / std::pow(10.0, cell.type.scale);
-    deviations += (value - real_sum / n) * (value - real_sum / n);
-  }
-  out.r = deviations / (n - 1);
-  if (aggregate.kind == AggregateKind::kStddev) out.r = std::sqrt(out.r);
-  return out;
+  if (values.empty()) return null_cell(type);
+  if (aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax)
+    return extreme_of(values, aggregate.kind == AggregateKind::kMin);
+  if (aggregate.kind == AggregateKind::kSum && values[0].type.type != Type::kDouble)
+    return exact_sum(values, type);
+  return real_aggregate(aggregate.kind, values, type);
 }
 
 Relation outputs_of(const std::vector<query::Item>& items, const Relation& input) {
@@ -125,7 +142,7 @@ Relation group(const Relation& input, const std::vector<query::Item>& items,
       text += keys.back().to_text() + "|";
     }
     Group& group = groups[text];
-    group.keys = keys;
+    group.keys = std::move(keys);
     ++group.rows;
     group.values.resize(aggregates.size());
     for (std::size_t a = 0; a < aggregates.size(); ++a) {
@@ -163,13 +180,11 @@ Rows keys_of(const QueryNode& node, const Relation& side, bool is_left) {
 Relation join(const QueryNode& node, const Relation& left, const Relation& right) {
   const Rows left_keys = keys_of(node, left, true);
   const Rows right_keys = keys_of(node, right, false);
-  Relation both = left;
+  Relation both{left.names, {}, left.types};
   both.names.insert(both.names.end(), right.names.begin(), right.names.end());
   both.types.insert(both.types.end(), right.types.begin(), right.types.end());
-  both.rows.clear();
   const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
-  Relation out = pairs ? both : left;
-  out.rows.clear();
+  Relation out = pairs ? both : Relation{left.names, {}, left.types};
   for (std::size_t i = 0; i < left.rows.size(); ++i) {
     const std::vector<Cell>& l = left.rows[i];
     bool matched = false;
@@ -199,28 +214,34 @@ Relation join(const QueryNode& node, const Relation& left, const Relation& right
   return out;
 }
 
-Relation order(const QueryNode& node, Relation input) {
-  // Also for a row without another to compare with.
-  for (const std::vector<Cell>& row : input.rows)
-    for (const query::SortKey& key : node.sort_keys) evaluate(key.item.expr(), input, row);
-  std::stable_sort(input.rows.begin(), input.rows.end(), [&](const auto& a, const auto& b) {
-    for (const query::SortKey& key : node.sort_keys) {
-      const int order =
-          compare(evaluate(key.item.expr(), input, a), evaluate(key.item.expr(), input, b));
-      if (order != 0) return key.descending ? order > 0 : order < 0;
+// Keys are evaluated also for a row without another to compare with.
+Relation order(const QueryNode& node, const Relation& input) {
+  Rows keys;
+  std::vector<std::size_t> places(input.rows.size());
+  for (const std::vector<Cell>& row : input.rows) {
+    places[keys.size()] = keys.size();
+    keys.emplace_back();
+    for (const query::SortKey& key : node.sort_keys)
+      keys.back().push_back(evaluate(key.item.expr(), input, row));
+  }
+  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+    for (std::size_t k = 0; k < node.sort_keys.size(); ++k) {
+      const int order = compare(keys[a][k], keys[b][k]);
+      if (order != 0) return node.sort_keys[k].descending ? order > 0 : order < 0;
     }
     return false;
   });
-  return input;
+  Relation out{input.names, {}, input.types};
+  for (const std::size_t place : places) out.rows.push_back(input.rows[place]);
+  return out;
 }
 
-Relation limit(const QueryNode& node, Relation input) {
+Relation limit(const QueryNode& node, const Relation& input) {
   const std::size_t size = input.rows.size();
   const auto first = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(node.offset, size));
   const auto end =
       static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(node.offset + node.limit, size));
-  input.rows = Rows(input.rows.begin() + first, input.rows.begin() + end);
-  return input;
+  return {input.names, Rows(input.rows.begin() + first, input.rows.begin() + end), input.types};
 }
 
 Relation select(const QueryNode& node, const Relation& input) {
@@ -233,12 +254,20 @@ Relation select(const QueryNode& node, const Relation& input) {
   return out;
 }
 
+// The rows that a step reads: those of a table where they are, others in `made`.
+const Relation& input_of(const QueryNode& node, const Tables& table, Relation& made) {
+  if (node.step == QueryNode::Step::kTable) return table(node.text);
+  made = run_naively(node, table);
+  return made;
+}
+
 }  // namespace
 
 Relation run_naively(const QueryNode& node, const Tables& table) {
   if (node.step == QueryNode::Step::kTable) return table(node.text);
   if (node.step == QueryNode::Step::kResult) return relation_of(query::QueryResult(node.result));
-  Relation input = run_naively(*node.input, table);
+  Relation made;
+  const Relation& input = input_of(*node.input, table, made);
   switch (node.step) {
     case QueryNode::Step::kWhere: {
       Relation out{input.names, {}, input.types};
@@ -248,22 +277,25 @@ Relation run_naively(const QueryNode& node, const Tables& table) {
     }
     case QueryNode::Step::kSelect:
       return select(node, input);
-    case QueryNode::Step::kRename:
-      for (std::string& name : input.names) name.insert(0, node.text + ".");
-      return input;
-    case QueryNode::Step::kJoin:
-      return join(node, input, run_naively(*node.right, table));
+    case QueryNode::Step::kRename: {
+      Relation out = input;
+      for (std::string& name : out.names) name.insert(0, node.text + ".");
+      return out;
+    }
+    case QueryNode::Step::kJoin: {
+      Relation made_right;
+      return join(node, input, input_of(*node.right, table, made_right));
+    }
     case QueryNode::Step::kGroupBy:
       return group(input, node.items, node.aggregates);
     case QueryNode::Step::kDistinct:
       return group(input, {input.names.begin(), input.names.end()}, {});
     case QueryNode::Step::kOrderBy:
-      return order(node, std::move(input));
+      return order(node, input);
     default:
-      return limit(node, std::move(input));
+      return limit(node, input);
   }
 }
-
 Relation relation_of(const query::QueryResult& result) {
   Relation relation;
   for (const query::ResultColumn& column : result.columns()) {

@@ -21,7 +21,7 @@ class QueryWorld {
   QueryWorld(std::uint64_t seed, std::size_t rows, bool finite = false);
 
   const Transaction& reader() const noexcept { return *reader_; }
-  Relation table(const std::string& name) const { return tables_.at(name); }
+  const Relation& table(const std::string& name) const { return tables_.at(name); }
   /// One of the columns' texts.
   const std::string& some_text() { return texts_[random_.below(texts_.size())]; }
   Random& random() noexcept { return random_; }

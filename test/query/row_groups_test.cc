@@ -58,7 +58,9 @@ class GroupedTable {
   /// Runs the query with one and two threads, and naively; returns the last text of explain().
   std::string check(const Query& query, bool ordered = false) {
     const std::string expected =
-        text_of(run_naively(*query.node(), [&](const std::string&) { return relation_; }), ordered);
+        text_of(run_naively(*query.node(),
+                            [&](const std::string&) -> const Relation& { return relation_; }),
+                ordered);
     std::string how;
     for (const std::uint32_t threads : {1u, 2u}) {
       RunOptions options;
