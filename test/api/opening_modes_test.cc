@@ -34,8 +34,9 @@ std::int64_t count(Database& database) {
 }
 
 std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  std::ifstream(path, std::ios::binary).read(bytes.data(), std::ssize(bytes));
+  return bytes;
 }
 
 OpenOptions small(const std::string& path) {
