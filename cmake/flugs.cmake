@@ -11,10 +11,10 @@ function(flugs_together target count)
     UNITY_BUILD ${FLUGS_TOGETHER} UNITY_BUILD_BATCH_SIZE ${count})
 endfunction()
 
-# What each of our targets is compiled with: warnings in developer mode, the sanitizer asked for. The
-# library (LAYER) has the checks for undefined behaviour but for two (object-size, vptr), which find
-# little beside the address sanitizer. Our programs and tests go without two more; the four are a
-# third of the time to compile them. The address sanitizer still stops at a null pointer that is
+# What each of our targets is compiled with: warnings in developer mode, the sanitizer asked for.
+# The library (LAYER) has the checks for undefined behaviour but for two (object-size, vptr), which
+# find little beside the address sanitizer. Our programs and tests go without two more; the four are
+# a third of the time to compile them. The address sanitizer still stops at a null pointer that is
 # read; a misaligned one is not noticed there.
 # BRIEF: a program that does little itself, and calls the library. UNTIMED: its own work is in no
 # figure, so the release build compiles it with -Og, in half of the time that -O3 takes.
