@@ -20,6 +20,13 @@ using flugs::test::must;
 
 namespace {
 
+// Arrays are made and read by one thread: the address sanitizer's build has full batches.
+#ifdef __SANITIZE_THREAD__
+constexpr std::int64_t kMoreThanABatch = 1'000;
+#else
+constexpr std::int64_t kMoreThanABatch = test::rounds_of(100'000, 66'000);
+#endif
+
 const std::vector<std::pair<const char*, Type>> kColumns = {
     {"id", Type::kInt64},     {"flag", Type::kBool},     {"small", Type::kInt32},
     {"real", Type::kDouble},  {"money", Type::kDecimal}, {"day", Type::kDate},
@@ -193,7 +200,7 @@ TEST_CASE("a schema names every column with its Arrow type") {
 }
 
 TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
-  const std::int64_t rows = GENERATE(0, 1, 7, 64, test::rounds_of(100'000, 66'000));
+  const std::int64_t rows = GENERATE(0, 1, 7, 64, kMoreThanABatch);
   const bool all_null = GENERATE(false, true);
   EveryType every(rows, all_null);
   for (const bool is_merged : {false, true}) {
@@ -215,8 +222,7 @@ TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
 }
 
 TEST_CASE("batches become arrays whether or not the stream was made for Arrow") {
-  constexpr std::int64_t kRows = test::rounds_of(100'000, 66'000);  // more than a batch
-  EveryType every(kRows, false);
+  EveryType every(kMoreThanABatch, false);
   Transaction t = must(every.database->begin(AccessMode::kReadOnly));
   std::vector<Item> columns;
   for (const auto& [name, type] : kColumns) columns.emplace_back(name);
@@ -243,10 +249,11 @@ TEST_CASE("batches become arrays whether or not the stream was made for Arrow") 
       }
     }
     must(stream.status());
-    CHECK(rows == kRows);
+    CHECK(rows == kMoreThanABatch);
   }
 }
 
+#ifndef __SANITIZE_THREAD__
 TEST_CASE("arrays and their columns outlive everything else") {
   std::vector<ArrowArray> columns;
   ArrowArray whole;
@@ -279,6 +286,7 @@ TEST_CASE("arrays and their columns outlive everything else") {
   }
   columns[0].release(&columns[0]);
 }
+#endif
 
 TEST_CASE("a stream that fails says so to the consumer") {
   EveryType every(100, false);
