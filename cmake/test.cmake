@@ -69,21 +69,21 @@ function(flugs_add_tests_release)
 endfunction()
 
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES] [RELEASED])
+#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES] [RELEASED] [UNSANITIZED])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
-# the test cases of that file. Labels: fast, figures (of benchmarks: sanitizers add little),
+# the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
 # crash, concurrency, slow, scm, night (tools/test says which of them runs where); the target
 # tests_<label> builds what carries one. A test that is fast or concurrency is also sanitized,
-# unless it is RELEASED: optimisation changes what it tests, or it does much less work under a
-# sanitizer. REBUILT names sources whose tests run once more with indexes in DRAM
-# (test/support/temporary_database.h), as "<name>_rebuilt/<source>". EXCHANGES: some sources of the
-# library are compiled anew for this program, and must be taken before those of the library. Tests
-# run in parallel, so each takes its pools from test/support, which gives every one a path of its
-# own.
+# unless it is RELEASED: optimisation changes what it tests. UNSANITIZED: the address sanitizer
+# takes so long for it that by day the release build alone runs it (label unsanitized). REBUILT
+# names sources whose tests run once more with indexes in DRAM (test/support/temporary_database.h),
+# as "<name>_rebuilt/<source>". EXCHANGES: some sources of the library are compiled anew for this
+# program, and must be taken before those of the library. Tests run in parallel, so each takes its
+# pools from test/support, which gives every one a path of its own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED" "TIMEOUT"
-                        "SOURCES;LABELS;USES;REBUILT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED;UNSANITIZED"
+                        "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -102,14 +102,20 @@ function(flugs_test name)
   endif()
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
-  foreach(label IN LISTS arg_LABELS)
-    add_dependencies(tests_${label} ${target})
-  endforeach()
+  if(arg_UNSANITIZED)
+    add_dependencies(tests_unsanitized ${target})
+  else()
+    foreach(label IN LISTS arg_LABELS)
+      add_dependencies(tests_${label} ${target})
+    endforeach()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
   if("night" IN_LIST arg_LABELS)
     flugs_leave_out(night TARGETS ${target})
+  elseif(arg_UNSANITIZED)
+    list(APPEND arg_LABELS unsanitized)
   elseif(arg_LABELS MATCHES "fast|concurrency" AND NOT arg_RELEASED)
     list(APPEND arg_LABELS sanitized)
     flugs_leave_out(sanitized TARGETS ${target})
@@ -139,7 +145,7 @@ function(flugs_test name)
   endforeach()
 endfunction()
 
-foreach(label fast figures crash concurrency slow scm night)
+foreach(label fast figures crash concurrency slow scm night unsanitized)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT

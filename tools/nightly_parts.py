@@ -25,13 +25,15 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
 class Programs:
-    """Where the programs are of a release build, of a libFuzzer build, and of a build that charges
-    reads of emulated SCM."""
+    """Where the programs of each preset are."""
 
-    def __init__(self, release, libfuzzer, scm):
+    PRESETS = ("release", "libfuzzer", "scm-test", "asan")
+
+    def __init__(self, release, libfuzzer, scm, asan):
         self.release = release
         self.libfuzzer = libfuzzer
         self.scm = scm
+        self.asan = asan
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -259,24 +261,26 @@ def drivers(programs, _, __):
             for driver in ("shell", "python", "apsw", "adbc", "jdbc")]
 
 
+def all_tests(build, command, *programs):
+    """Where a test says that it cannot run, that is no failure."""
+    all_programs = sorted(glob.glob(os.path.join(build, "test", "**", "flugs_*_test"),
+                                    recursive=True))
+    return [Step("0", command, programs=(*programs, *all_programs),
+                 printed={"tests": r"tests passed, \d+ tests failed out of (\d+)",
+                          "failures": r"tests passed, (\d+) tests failed"})]
+
+
 def tests(programs, _, __):
-    """All tests of the release build. Where a test says that it cannot run, that is no failure."""
     command = ["ctest", "--test-dir", programs.release, "--output-on-failure", "--no-tests=error",
                "-j", str(os.cpu_count())]
-    all_programs = sorted(glob.glob(os.path.join(programs.release, "test", "**", "flugs_*_test"),
-                                    recursive=True))
-    return [Step("0", command, programs=(programs.flugs()[0], *all_programs),
-                 printed={"tests": r"tests passed, \d+ tests failed out of (\d+)",
-                          "failures": r"tests passed, (\d+) tests failed"})]
+    return all_tests(programs.release, command, programs.flugs()[0])
 
 
-def asan(_, __, ___):
-    """All tests under the address sanitizer; a plain tools/test leaves out those of crash states.
+def asan(programs, _, __):
+    """A plain tools/test leaves out those that the release build runs in a fraction of the time.
     """
     tool = os.path.join(ROOT, "tools", "test")
-    return [Step("0", [tool, "--preset", "asan"], programs=(tool,),
-                 printed={"tests": r"tests passed, \d+ tests failed out of (\d+)",
-                          "failures": r"tests passed, (\d+) tests failed"})]
+    return all_tests(programs.asan, [tool, "--preset", "asan"], tool)
 
 
 def scm(programs, _, __):
@@ -287,7 +291,8 @@ PARTS = (
     Part("tests", "all tests in the release build, the mutants of the journal too", 1, "run",
          tests, ("all",), setup="--machines"),
     Part("asan", "all tests under the address sanitizer, those of crash states too", 1, "run",
-         asan, ("flugs_tool",)),
+         asan, ("tests_fast", "tests_crash", "tests_concurrency", "tests_unsanitized"),
+         preset="asan"),
     Part("lint", "every check of .clang-tidy, on the tools and examples too", 1, "run", lint,
          ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
