@@ -20,11 +20,11 @@ using flugs::test::must;
 
 namespace {
 
-// Arrays are made and read by one thread: the address sanitizer's build has full batches.
+// More than a batch, but for the thread sanitizer: one thread makes arrays and reads them.
 #ifdef __SANITIZE_THREAD__
-constexpr std::int64_t kMoreThanABatch = 1'000;
+constexpr std::int64_t kManyRows = 1'000;
 #else
-constexpr std::int64_t kMoreThanABatch = test::rounds_of(100'000, 66'000);
+constexpr std::int64_t kManyRows = test::rounds_of(100'000, 66'000);
 #endif
 
 const std::vector<std::pair<const char*, Type>> kColumns = {
@@ -200,7 +200,7 @@ TEST_CASE("a schema names every column with its Arrow type") {
 }
 
 TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
-  const std::int64_t rows = GENERATE(0, 1, 7, 64, kMoreThanABatch);
+  const std::int64_t rows = GENERATE(0, 1, 7, 64, kManyRows);
   const bool all_null = GENERATE(false, true);
   EveryType every(rows, all_null);
   for (const bool is_merged : {false, true}) {
@@ -222,7 +222,7 @@ TEST_CASE("arrays have the rows of the stream, in every type, with NULLs") {
 }
 
 TEST_CASE("batches become arrays whether or not the stream was made for Arrow") {
-  EveryType every(kMoreThanABatch, false);
+  EveryType every(kManyRows, false);
   Transaction t = must(every.database->begin(AccessMode::kReadOnly));
   std::vector<Item> columns;
   for (const auto& [name, type] : kColumns) columns.emplace_back(name);
@@ -249,11 +249,11 @@ TEST_CASE("batches become arrays whether or not the stream was made for Arrow") 
       }
     }
     must(stream.status());
-    CHECK(rows == kMoreThanABatch);
+    CHECK(rows == kManyRows);
   }
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifndef __SANITIZE_THREAD__  // one thread with a full batch
 TEST_CASE("arrays and their columns outlive everything else") {
   std::vector<ArrowArray> columns;
   ArrowArray whole;

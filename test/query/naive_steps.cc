@@ -75,7 +75,7 @@ Cell exact_sum(const std::vector<Cell>& values, DataType type) {
   return out;
 }
 
-// Of at least one value. NULL: a variance of a single one.
+// There is at least one value. A variance of a single value is NULL.
 Cell real_aggregate(AggregateKind kind, const std::vector<Cell>& values, DataType type) {
   const auto n = static_cast<double>(values.size());
   Cell out;
@@ -296,6 +296,7 @@ Relation run_naively(const QueryNode& node, const Tables& table) {
       return limit(node, input);
   }
 }
+
 Relation relation_of(const query::QueryResult& result) {
   Relation relation;
   for (const query::ResultColumn& column : result.columns()) {
