@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory_resource>
 #include <utility>
 
 #include "base/check.h"
@@ -20,9 +21,22 @@ constexpr std::size_t kLopsidedHints = 16;
 // Longer chains of segments are not rewritten each time that one of their segments wants room.
 constexpr std::size_t kChainMax = 16;
 
+// What a change of one segment remembers. A table whose entries come and go allocates nothing; a
+// chain of segments takes more from the heap.
+class Scratch {
+ public:
+  std::pmr::memory_resource& memory() noexcept { return memory_; }
+
+ private:
+  // The slots, those of either half, and some offsets.
+  std::array<std::byte, 3 * sizeof(HintSegmentLayout) + 1024> bytes_;
+  std::pmr::monotonic_buffer_resource memory_{bytes_.data(), bytes_.size()};
+};
+
 // The slots of segments, in order.
-std::vector<std::uint64_t> slots_of(std::span<HintSegmentLayout* const> segments) {
-  std::vector<std::uint64_t> slots;
+std::pmr::vector<std::uint64_t> slots_of(std::span<HintSegmentLayout* const> segments,
+                                         std::pmr::memory_resource& memory) {
+  std::pmr::vector<std::uint64_t> slots(&memory);
   slots.reserve(segments.size() * kSlotsInSegment);
   for (const HintSegmentLayout* segment : segments)
     for (const auto& line : segment->slots)
@@ -59,8 +73,8 @@ Census census_of(std::span<HintSegmentLayout* const> segments, unsigned depth) n
 // The entries of a segment, divided by the bit that distinguishes the two halves of a segment at
 // `depth`. Without a branch, because the bit cannot be predicted.
 struct Halves {
-  Halves(std::span<const std::uint64_t> slots, unsigned depth)
-      : lower(slots.size()), upper(slots.size()) {
+  Halves(std::span<const std::uint64_t> slots, unsigned depth, std::pmr::memory_resource& memory)
+      : lower(slots.size(), &memory), upper(slots.size(), &memory) {
     FLUGS_CHECK(depth <= HintDirectory::kDepthMax);
     std::size_t lower_count = 0;
     std::size_t upper_count = 0;
@@ -79,8 +93,8 @@ struct Halves {
     upper.clear();
   }
 
-  std::vector<std::uint64_t> lower;
-  std::vector<std::uint64_t> upper;
+  std::pmr::vector<std::uint64_t> lower;
+  std::pmr::vector<std::uint64_t> upper;
 };
 
 }  // namespace
@@ -140,8 +154,9 @@ Result<std::uint64_t> HintGrowth::take_segment(pmem::Persister& persister) {
 }
 
 Result<HintGrowth::Segments> HintGrowth::take_segments(std::size_t count,
-                                                       pmem::Persister& persister) {
-  Segments taken;
+                                                       pmem::Persister& persister, Memory memory) {
+  Segments taken(&memory);
+  taken.reserve(count);
   while (taken.size() < count) {
     Result<std::uint64_t> segment = take_segment(persister);
     if (!segment.ok()) {
@@ -154,7 +169,7 @@ Result<HintGrowth::Segments> HintGrowth::take_segments(std::size_t count,
 }
 
 // The spare segment was taken first; recovery may make it the spare one again.
-void HintGrowth::give_back(const Segments& segments, pmem::Persister& persister) {
+void HintGrowth::give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister) {
   if (segments.empty()) return;
   hint_slot::store(layout_.spare, segments.front());
   persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
@@ -192,7 +207,7 @@ void HintGrowth::fill(std::span<const std::uint64_t> segments,
 
 // Entries were copied out of segments that no Editor changes any more. If an entry was erased there
 // meanwhile, erases the copy, once it can be found.
-void HintGrowth::erase_again(const std::vector<Segment*>& replaced,
+void HintGrowth::erase_again(std::span<Segment* const> replaced,
                              std::span<const std::uint64_t> copied) noexcept {
   FLUGS_CHECK(copied.size() <= replaced.size() * kSlotsInSegment);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -217,7 +232,9 @@ Status HintGrowth::rearrange(std::uint32_t fingerprint, pmem::Persister& persist
       directory_.block_of(directory, directory.index_of(fingerprint));
   if (Status s = directory_.damage(); !s.ok()) return s;
   const bool is_full = segments_.find_free(lock.word(), fingerprint) == nullptr;
-  const std::vector<Segment*> chain = segments_.chain_of(lock.word(), kChainMax);
+  Scratch scratch;
+  std::pmr::vector<Segment*> chain(&scratch.memory());
+  segments_.chain_of(lock.word(), kChainMax, chain);
   const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
   const Census census = census_of(chain, depth);
   const std::size_t smaller = std::min(census.upper, census.entries - census.upper);
@@ -229,10 +246,10 @@ Status HintGrowth::rearrange(std::uint32_t fingerprint, pmem::Persister& persist
     wants_doubling = true;
     return {};
   }
-  const std::vector<std::uint64_t> found = slots_of(chain);
-  Halves halves(found, depth);
+  const std::pmr::vector<std::uint64_t> found = slots_of(chain, scratch.memory());
+  Halves halves(found, depth, scratch.memory());
   if (!splits) halves.join();
-  Status s = change(block, lock.word(), halves.lower, halves.upper, persister);
+  Status s = change(block, lock.word(), halves.lower, halves.upper, persister, scratch.memory());
   if (!s.ok()) return s;
   erase_again(chain, found);
   for (std::size_t i = 1; i < chain.size(); ++i)  // the first one is the spare now
@@ -256,12 +273,13 @@ Status HintGrowth::rearrange(std::uint32_t fingerprint, pmem::Persister& persist
 //             former place: 1 before 3 makes them durable before look-ups find them here.
 Status HintGrowth::change(const HintDirectory::Block& block, std::uint64_t old_word,
                           std::span<const std::uint64_t> lower,
-                          std::span<const std::uint64_t> upper, pmem::Persister& persister) {
+                          std::span<const std::uint64_t> upper, pmem::Persister& persister,
+                          Memory memory) {
   FLUGS_CHECK(upper.empty() || block.span >= 2);  // else the words have no second half
   // Each half has at least one free slot.
   const std::size_t lower_count = lower.size() / kSlotsInSegment + 1;
   const std::size_t upper_count = upper.empty() ? 0 : upper.size() / kSlotsInSegment + 1;
-  Result<Segments> taken = take_segments(lower_count + upper_count, persister);
+  Result<Segments> taken = take_segments(lower_count + upper_count, persister, memory);
   if (!taken.ok()) return std::move(taken).status();
   const std::span<const std::uint64_t> segments(*taken);
   // Only a damaged count of segments in use can give one out twice.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -29,21 +30,22 @@ class HintGrowth {
 
  private:
   using Segment = HintSegments::Segment;
-  using Segments = std::vector<std::uint64_t>;  // offsets
+  using Segments = std::pmr::vector<std::uint64_t>;  // offsets
+  using Memory = std::pmr::memory_resource&;
 
   Status begin(pmem::Persister& persister);
   Result<std::uint64_t> take_unnamed_segment(pmem::Persister& persister);
   Result<std::uint64_t> take_segment(pmem::Persister& persister);
-  Result<Segments> take_segments(std::size_t count, pmem::Persister& persister);
-  void give_back(const Segments& segments, pmem::Persister& persister);
+  Result<Segments> take_segments(std::size_t count, pmem::Persister& persister, Memory memory);
+  void give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister);
   /// Chains the segments, and makes them hold `slots` and nothing else.
   void fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
-  void erase_again(const std::vector<Segment*>& replaced,
+  void erase_again(std::span<Segment* const> replaced,
                    std::span<const std::uint64_t> copied) noexcept;
   Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);
   Status change(const HintDirectory::Block& block, std::uint64_t old_word,
                 std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
-                pmem::Persister& persister);
+                pmem::Persister& persister, Memory memory);
   Status go_on(Segment& segment, pmem::Persister& persister);
 
   HintIndexLayout& layout_;
@@ -53,7 +55,7 @@ class HintGrowth {
   // Segments that neither the pool nor recovery names: all but the first of a replaced chain, or
   // segments taken in vain. The list is lost at closing, and then they stay unused until the table
   // is dropped.
-  Segments unnamed_;
+  std::vector<std::uint64_t> unnamed_;  // offsets
 };
 
 }  // namespace flugs::columns

@@ -1,5 +1,6 @@
 #include "columns/index/hint_index.h"
 
+#include <bit>
 #include <utility>
 
 #include "columns/cells/unflushed.h"
@@ -103,17 +104,32 @@ HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::ui
     if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
     ++lines;
   });
+  if (!is_new) return Room::kEnough;
   // Only one entry per line asks for room: the one that fills the line's last slot. By then other
   // entries have filled the beginning of the line.
   const bool is_last = reinterpret_cast<std::uintptr_t>(slot + 1) % pmem::kLineBytes == 0;
-  return lines > kLinesFar && is_last && is_new ? Room::kLittle : Room::kEnough;
+  return (lines > kLinesFar && is_last) || is_walk_thin() ? Room::kLittle : Room::kEnough;
+}
+
+// Where entries come and go, each line is full some day, and then never ends a look-up again. New
+// entries still find an emptied slot near their home, so their distance from it does not show that.
+bool HintIndex::Editor::is_walk_thin() const noexcept {
+  if (lines_walked_ <= kLinesFar) return false;
+  std::uint32_t live = 0;
+  std::uint32_t emptied = 0;
+  segments_.walk_lines(lock_.word(), fingerprint_, [&](std::uint64_t*, const HintLine& line) {
+    live += static_cast<std::uint32_t>(HintLine::kSlots - std::popcount(line.free));
+    emptied += static_cast<std::uint32_t>(std::popcount(line.free & ~line.unused));
+    return false;
+  });
+  return emptied > live / 2;
 }
 
 HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
   const std::uint64_t wanted = hint_slot::make(fingerprint_, payload);
   std::uint64_t* found = nullptr;
   std::uint64_t* free = nullptr;
-  segments_.walk_lines(lock_.word(), fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+  walk_lines([&](std::uint64_t* slots, const HintLine& line) {
     HintSegments::note_free(slots, line, free);
     return line.any([&](std::uint32_t i, std::uint64_t value) {
       if (value == wanted) found = &slots[i];

@@ -82,7 +82,7 @@ class HintIndex {
     /// sets `free` to the slot for another entry; null: no slot is free. The slot is valid until
     /// something is added.
     template <typename F>
-    bool any(F&& visit, std::uint64_t*& free) const;
+    bool any(F&& visit, std::uint64_t*& free);
     /// Adds an absent entry to a slot from `any`. Nothing may rely on the entry before its lines
     /// are flushed.
     Room insert_at(std::uint64_t* free, std::uint32_t payload) {
@@ -108,11 +108,17 @@ class HintIndex {
     void take_back(std::uint32_t payload, std::uint32_t successor) noexcept;
 
    private:
+    /// HintSegments::walk_lines, which counts the lines.
+    template <typename F>
+    bool walk_lines(F&& visit);
     /// `is_new`: the slot was free.
     Room put(std::uint64_t* slot, bool is_new, std::uint64_t value, Unflushed* unflushed);
+    /// Whether a look-up of the hash reads many lines, a third of whose taken slots was emptied.
+    bool is_walk_thin() const noexcept;
 
     const HintSegments& segments_;
     std::uint32_t fingerprint_;
+    std::uint32_t lines_walked_ = 0;
     HintLock lock_;
   };
 
@@ -148,7 +154,8 @@ class HintIndex {
   void add_pages(pmem::WarmList& pages) const;
 
  private:
-  // An entry this many lines from home asks for more room.
+  // An entry further from home than these lines may ask for more room. So may an entry whose
+  // look-up reads more lines than these.
   static constexpr std::uint32_t kLinesFar = 4;
 
   Status make_room(std::uint64_t hash, pmem::Persister& persister);
@@ -180,15 +187,23 @@ Status HintIndex::edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_
 }
 
 template <typename F>
-bool HintIndex::Editor::any(F&& visit, std::uint64_t*& free) const {
-  free = nullptr;
+bool HintIndex::Editor::walk_lines(F&& visit) {
+  lines_walked_ = 0;
   return segments_.walk_lines(lock_.word(), fingerprint_,
                               [&](std::uint64_t* slots, const HintLine& line) {
-                                HintSegments::note_free(slots, line, free);
-                                return line.any([&](std::uint32_t, std::uint64_t value) {
-                                  return visit(hint_slot::payload_of(value));
-                                });
+                                ++lines_walked_;
+                                return visit(slots, line);
                               });
+}
+
+template <typename F>
+bool HintIndex::Editor::any(F&& visit, std::uint64_t*& free) {
+  free = nullptr;
+  return walk_lines([&](std::uint64_t* slots, const HintLine& line) {
+    HintSegments::note_free(slots, line, free);
+    return line.any(
+        [&](std::uint32_t, std::uint64_t value) { return visit(hint_slot::payload_of(value)); });
+  });
 }
 
 template <typename F>
@@ -197,16 +212,14 @@ HintIndex::Room HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payl
   const std::uint64_t wanted = hint_slot::make(fingerprint_, payload);
   std::uint64_t* present = nullptr;
   std::uint64_t* free = nullptr;
-  refused = segments_.walk_lines(lock_.word(), fingerprint_,
-                                 [&](std::uint64_t* slots, const HintLine& line) {
-                                   HintSegments::note_free(slots, line, free);
-                                   return line.any([&](std::uint32_t i, std::uint64_t value) {
-                                     if (value != wanted)
-                                       return refuses(hint_slot::payload_of(value));
-                                     present = &slots[i];
-                                     return false;
-                                   });
-                                 });
+  refused = walk_lines([&](std::uint64_t* slots, const HintLine& line) {
+    HintSegments::note_free(slots, line, free);
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value != wanted) return refuses(hint_slot::payload_of(value));
+      present = &slots[i];
+      return false;
+    });
+  });
   if (refused) return Room::kEnough;
   return put(present != nullptr ? present : free, present == nullptr, wanted, &unflushed);
 }
@@ -218,7 +231,7 @@ HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t 
   std::uint64_t* free = nullptr;
   std::uint64_t* obsolete = nullptr;
   found = false;
-  segments_.walk_lines(lock_.word(), fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+  walk_lines([&](std::uint64_t* slots, const HintLine& line) {
     HintSegments::note_free(slots, line, free);
     return line.any([&](std::uint32_t i, std::uint64_t value) {
       if (value == wanted) {

@@ -116,15 +116,14 @@ HintSegments::Segment* HintSegments::next_of(const Segment& segment,
   return is_segment(next) || is_new_segment(next) ? at(next) : nullptr;
 }
 
-std::vector<HintSegments::Segment*> HintSegments::chain_of(std::uint64_t word,
-                                                           std::size_t most) const {
-  std::vector<Segment*> chain;
+void HintSegments::chain_of(std::uint64_t word, std::size_t most,
+                            std::pmr::vector<Segment*>& chain) const {
+  FLUGS_DCHECK(chain.empty());
   std::uint64_t hops = 0;
   for (Segment* segment = at(word); segment != nullptr; segment = next_of(*segment, hops)) {
-    if (chain.size() == most) return {};
+    if (chain.size() == most) return chain.clear();
     chain.push_back(segment);
   }
-  return chain;
 }
 
 std::uint64_t* HintSegments::find_free(std::uint64_t word,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <forward_list>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,9 @@ class HintSegments {
   /// of this index. `hops` counts the steps of a walk, from 0: a chain longer than the index has
   /// segments ends.
   Segment* next_of(const Segment& segment, std::uint64_t& hops) const noexcept;
-  /// The segment of a word and those that continue it; none if they are more than `most`.
-  std::vector<Segment*> chain_of(std::uint64_t word, std::size_t most) const;
+  /// Adds the segment of a word and those that continue it to `chain`, which is empty; none if they
+  /// are more than `most`.
+  void chain_of(std::uint64_t word, std::size_t most, std::pmr::vector<Segment*>& chain) const;
 
   enum class Walked : std::uint8_t { kGoOn, kEnd, kFound };
   /// Calls read_line(slots), which returns Walked, for the lines in which an entry may be: kEnd at

@@ -13,6 +13,7 @@
 #include "columns/cells/unflushed.h"
 #include "pmem/pool/found_words.h"
 #include "pmem/pool/pool.h"
+#include "test/support/complaint.h"
 #include "test/support/random.h"
 
 namespace flugs::columns {
@@ -140,7 +141,8 @@ TEST_CASE("a hint index is a multimap, whatever it grows to and however often it
   std::map<std::uint32_t, std::multiset<std::uint32_t>> model;
   test::Random random(7);
   std::size_t size = 0;
-  for (std::uint32_t i = 0; i < 300000; ++i) {
+  constexpr std::uint32_t kOperations = test::rounds_of(300'000, 120'000);
+  for (std::uint32_t i = 0; i < kOperations; ++i) {
     const auto number = static_cast<std::uint32_t>(random.below(60000));
     auto& payloads = model[number];
     if (!payloads.empty() && random.chance(35)) {
@@ -152,7 +154,7 @@ TEST_CASE("a hint index is a multimap, whatever it grows to and however often it
       payloads.insert(i);
       ++size;
     }
-    if (i % 60000 == 59999) {
+    if (i % (kOperations / 5) == kOperations / 5 - 1) {
       REQUIRE(world.reopen().ok());
       for (const auto& [n, expected] : model) REQUIRE(world.found(hash_number(n)) == expected);
       REQUIRE(world.size() == size);
@@ -229,7 +231,7 @@ TEST_CASE("a hint index does not grow while entries come and go", "[columns]") {
   World world;
   for (std::uint32_t i = 0; i < 5000; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
   const std::uint64_t bytes = world.index->bytes_in_pool();
-  for (std::uint32_t i = 0; i < 400000; ++i) {
+  for (std::uint32_t i = 0; i < test::rounds_of(400'000, 60'000); ++i) {
     REQUIRE(world.erase(hash_number(i), i));
     REQUIRE(world.insert(hash_number(i + 5000), i + 5000).ok());
   }
@@ -239,17 +241,20 @@ TEST_CASE("a hint index does not grow while entries come and go", "[columns]") {
 
 TEST_CASE("a look-up reads some two lines, however full or old the segments", "[columns]") {
   World world;
-  for (std::uint32_t i = 0; i < 100'000; ++i) {
+  // Segments of 156 to 300 entries.
+  const std::uint32_t live = GENERATE(20'000u, 22'000u, 25'000u, 30'000u, 38'000u);
+  constexpr std::uint32_t kTurns = test::rounds_of(10, 3);
+  for (std::uint32_t i = 0; i < live; ++i) {
     REQUIRE(world.insert(hash_number(i), i).ok());
     if (i % 1000 != 999 || i < 5000) continue;
     INFO(i);
     CHECK(lines_per_lookup(world) < 2.3);
   }
-  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+  for (std::uint32_t i = 0; i < live * kTurns; ++i) {
     REQUIRE(world.erase(hash_number(i), i));
-    REQUIRE(world.insert(hash_number(i + 100'000), i + 100'000).ok());
-    if (i % 10'000 != 0) continue;
-    INFO(i);
+    REQUIRE(world.insert(hash_number(i + live), i + live).ok());
+    if (i % (live / 10) != 0) continue;
+    INFO(live << " entries, turn " << i);
     CHECK(lines_per_lookup(world) < 3);
   }
 }
@@ -345,7 +350,7 @@ TEST_CASE("entries are found while others are added and segments are split", "[c
 
 TEST_CASE("entries that are erased while their segments change do not come back", "[columns]") {
   constexpr std::uint32_t kErased = 30000;
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < test::rounds_of(8, 2); ++round) {
     World world;
     for (std::uint32_t i = 0; i < kErased; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
     std::atomic<std::uint64_t> failed{0};
