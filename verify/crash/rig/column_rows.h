@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,13 +50,21 @@ class ColumnRows {
   BatchColumn column_of(ColumnId column, const std::vector<Value>& values) {
     if (below(3) != 0) return {column, array_of(values), {}};
     std::vector<Value> entries(below(3), Value::null());
+    // Values that are written alike are few.
+    std::unordered_map<std::string, std::vector<std::size_t>> written_as;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      written_as[entries[i].to_string()].push_back(i);
     std::vector<Value> codes;
     for (const Value& value : values) {
-      auto entry = std::find(entries.begin(), entries.end(), value);
-      if (entry == entries.end()) entry = entries.insert(entry, value);
+      std::vector<std::size_t>& alike = written_as[value.to_string()];
+      auto entry = std::find_if(alike.begin(), alike.end(),
+                                [&](std::size_t i) { return entries[i] == value; });
+      if (entry == alike.end()) {
+        entry = alike.insert(entry, entries.size());
+        entries.push_back(value);
+      }
       const bool is_null = value.is_null() && below(2) == 0;
-      codes.push_back(is_null ? Value::null()
-                              : Value::int64(static_cast<std::int64_t>(entry - entries.begin())));
+      codes.push_back(is_null ? Value::null() : Value::int64(static_cast<std::int64_t>(*entry)));
     }
     return {column, array_of(codes), array_of(entries)};
   }
