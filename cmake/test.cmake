@@ -69,21 +69,23 @@ function(flugs_add_tests_release)
 endfunction()
 
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES] [RELEASED] [UNSANITIZED])
+#            [REBUILT pool_test ...] [REBUILT_AT_NIGHT pool_test ...]
+#            [OPTIMISED] [EXCHANGES] [RELEASED] [ASAN_AT_NIGHT])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
 # crash, concurrency, slow, scm, night (tools/test says which of them runs where); the target
 # tests_<label> builds what carries one. A test that is fast or concurrency is also sanitized,
-# unless it is RELEASED: optimisation changes what it tests. UNSANITIZED: the address sanitizer
-# takes so long for it that by day the release build alone runs it (label unsanitized). REBUILT
-# names sources whose tests run once more with indexes in DRAM (test/support/temporary_database.h),
-# as "<name>_rebuilt/<source>". EXCHANGES: some sources of the library are compiled anew for this
-# program, and must be taken before those of the library. Tests run in parallel, so each takes its
-# pools from test/support, which gives every one a path of its own.
+# unless it is RELEASED: optimisation changes what it tests. ASAN_AT_NIGHT: the address sanitizer
+# takes so long for it that by day only other builds run it (label asan_night). REBUILT names
+# sources whose tests run once more with indexes in DRAM (test/support/temporary_database.h), as
+# "<name>_rebuilt/<source>"; those that REBUILT_AT_NIGHT names do so at night only (label
+# rebuilt_night). EXCHANGES: some sources of the library are compiled anew for this program, and
+# must be taken before those of the library. Tests run in parallel, so each takes its pools from
+# test/support, which gives every one a path of its own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED;UNSANITIZED"
-                        "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED;ASAN_AT_NIGHT"
+                        "TIMEOUT" "SOURCES;LABELS;USES;REBUILT;REBUILT_AT_NIGHT")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -102,23 +104,26 @@ function(flugs_test name)
   endif()
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
-  if(arg_UNSANITIZED)
-    add_dependencies(tests_unsanitized ${target})
-  else()
-    foreach(label IN LISTS arg_LABELS)
-      add_dependencies(tests_${label} ${target})
-    endforeach()
+  set(wanted_for ${arg_LABELS})
+  if(arg_ASAN_AT_NIGHT AND FLUGS_SANITIZE STREQUAL "address")
+    set(wanted_for asan_night)
   endif()
+  foreach(label IN LISTS wanted_for)
+    add_dependencies(tests_${label} ${target})
+  endforeach()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
   if("night" IN_LIST arg_LABELS)
     flugs_leave_out(night TARGETS ${target})
-  elseif(arg_UNSANITIZED)
-    list(APPEND arg_LABELS unsanitized)
-  elseif(arg_LABELS MATCHES "fast|concurrency" AND NOT arg_RELEASED)
-    list(APPEND arg_LABELS sanitized)
-    flugs_leave_out(sanitized TARGETS ${target})
+  elseif("concurrency" IN_LIST arg_LABELS OR ("fast" IN_LIST arg_LABELS AND NOT arg_ASAN_AT_NIGHT))
+    if(NOT arg_RELEASED)
+      list(APPEND arg_LABELS sanitized)
+      flugs_leave_out(sanitized TARGETS ${target})
+    endif()
+  endif()
+  if(arg_ASAN_AT_NIGHT)
+    list(APPEND arg_LABELS asan_night)
   endif()
   foreach(source IN LISTS arg_SOURCES)
     if(NOT source MATCHES "_test\\.cc$")
@@ -127,7 +132,7 @@ function(flugs_test name)
     cmake_path(GET source STEM stem)
     # Each test case carries its file as a tag; a file without test cases is a failure.
     set(tests ${name}/${stem})
-    if(stem IN_LIST arg_REBUILT)
+    if(stem IN_LIST arg_REBUILT OR stem IN_LIST arg_REBUILT_AT_NIGHT)
       list(APPEND tests ${name}_rebuilt/${stem})
     endif()
     foreach(test IN LISTS tests)
@@ -138,6 +143,9 @@ function(flugs_test name)
       add_test(NAME ${test} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
       set_tests_properties(${test} PROPERTIES
         LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+      if(test MATCHES "_rebuilt/" AND stem IN_LIST arg_REBUILT_AT_NIGHT)
+        set_property(TEST ${test} APPEND PROPERTY LABELS rebuilt_night)
+      endif()
       if("concurrency" IN_LIST arg_LABELS)
         set_tests_properties(${test} PROPERTIES PROCESSORS 2)
       endif()
@@ -145,7 +153,7 @@ function(flugs_test name)
   endforeach()
 endfunction()
 
-foreach(label fast figures crash concurrency slow scm night unsanitized)
+foreach(label fast figures crash concurrency slow scm night asan_night)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT

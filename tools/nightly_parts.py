@@ -27,13 +27,14 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 class Programs:
     """Where the programs of each preset are."""
 
-    PRESETS = ("release", "libfuzzer", "scm-test", "asan")
+    PRESETS = ("release", "libfuzzer", "scm-test", "asan", "tsan")
 
-    def __init__(self, release, libfuzzer, scm, asan):
+    def __init__(self, release, libfuzzer, scm, asan, tsan):
         self.release = release
         self.libfuzzer = libfuzzer
         self.scm = scm
         self.asan = asan
+        self.tsan = tsan
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -276,11 +277,12 @@ def tests(programs, _, __):
     return all_tests(programs.release, command, programs.flugs()[0])
 
 
-def asan(programs, _, __):
-    """A plain tools/test leaves out those that the release build runs in a fraction of the time.
-    """
-    tool = os.path.join(ROOT, "tools", "test")
-    return all_tests(programs.asan, [tool, "--preset", "asan"], tool)
+def sanitized(preset):
+    """A plain tools/test leaves out tests that other builds run in a fraction of the time."""
+    def steps(programs, _, __):
+        tool = os.path.join(ROOT, "tools", "test")
+        return all_tests(getattr(programs, preset), [tool, "--preset", preset], tool)
+    return steps
 
 
 def scm(programs, _, __):
@@ -291,8 +293,10 @@ PARTS = (
     Part("tests", "all tests in the release build, the mutants of the journal too", 1, "run",
          tests, ("all",), setup="--machines"),
     Part("asan", "all tests under the address sanitizer, those of crash states too", 1, "run",
-         asan, ("tests_fast", "tests_crash", "tests_concurrency", "tests_unsanitized"),
-         preset="asan"),
+         sanitized("asan"),
+         ("tests_fast", "tests_crash", "tests_concurrency", "tests_asan_night"), preset="asan"),
+    Part("tsan", "all tests with threads under the thread sanitizer", 1, "run",
+         sanitized("tsan"), ("tests_concurrency",), preset="tsan"),
     Part("lint", "every check of .clang-tidy, on the tools and examples too", 1, "run", lint,
          ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,

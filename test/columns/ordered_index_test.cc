@@ -152,20 +152,21 @@ void compare_with_model(const RandomWork& work, bool long_keys, std::uint64_t se
 }
 
 TEST_CASE("an ordered index behaves like a set") {
+  constexpr std::uint32_t kScale = test::rounds_of(10, 1);
   SECTION("the prefix is the key, few duplicates") {
-    compare_with_model({~std::uint64_t{0}, 1, 200'000}, false, 1, 1'000'000);
+    compare_with_model({~std::uint64_t{0}, 1, 20'000 * kScale}, false, 1, 100'000 * kScale);
   }
   SECTION("the prefix is the key, many duplicates") {
-    compare_with_model({7, 1, 100'000}, false, 2, 1'000'000);
+    compare_with_model({7, 1, 10'000 * kScale}, false, 2, 100'000 * kScale);
   }
   SECTION("long keys, all prefixes equal") {
-    compare_with_model({1, 1'000'000, 50'000}, true, 3, 600'000);
+    compare_with_model({1, 1'000'000, 5'000 * kScale}, true, 3, 60'000 * kScale);
   }
   SECTION("long keys, some prefixes and many duplicates") {
-    compare_with_model({5, 20, 60'000}, true, 4, 1'000'000);
+    compare_with_model({5, 20, 6'000 * kScale}, true, 4, 100'000 * kScale);
   }
   SECTION("long keys that are all the same") {
-    compare_with_model({1, 1, 60'000}, true, 5, 600'000);
+    compare_with_model({1, 1, 6'000 * kScale}, true, 5, 60'000 * kScale);
   }
   SECTION("very few entries") { compare_with_model({1000, 3, 120}, true, 6, 200'000); }
 }
@@ -351,8 +352,8 @@ TEST_CASE("an index that was emptied can be built again") {
 
 // Each round moves the whole range of keys: a queue, a stack of time-stamps, a random hand-over.
 TEST_CASE("memory stays bounded while entries come and go") {
-  constexpr std::uint32_t kLive = 50'000;
-  constexpr std::uint32_t kRounds = 50;
+  constexpr std::uint32_t kLive = test::rounds_of(50'000, 10'000);
+  constexpr std::uint32_t kRounds = test::rounds_of(50, 15);
   std::mt19937_64 random(11);
   const auto churn = [&](const std::function<std::uint64_t(std::uint64_t)>& key_of,
                          bool shuffled_erase) {

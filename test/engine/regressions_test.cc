@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -284,7 +285,7 @@ TEST_CASE("an update leaves the index entries of records with the same NULLs in 
     must(t.commit());
   };
   // Inserts reuse the rows of replaced versions before the record's next update.
-  constexpr std::int64_t kRecords = 2500;
+  constexpr std::int64_t kRecords = test::rounds_of(2500, 800);
   std::int64_t records = 0;
   for (std::int64_t round = 1; round <= 4; ++round) {
     for (std::int64_t i = 0; i < kRecords; ++i) insert(records++);

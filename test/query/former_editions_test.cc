@@ -9,6 +9,7 @@
 #include "columns/column/column.h"
 #include "engine/database/database_access.h"
 #include "test/query/naive.h"
+#include "test/support/complaint.h"
 #include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
@@ -18,7 +19,7 @@ using namespace flugs::test;
 
 namespace {
 
-constexpr std::size_t kRowsBetweenChanges = 400;
+constexpr std::size_t kRowsBetweenChanges = rounds_of(400, 150);
 // Integers, decimals and truth values with dictionaries, and texts; all but `id` get an edition.
 const std::vector<std::string> kChangedColumns = {"n", "m", "x", "b", "s", "u"};
 

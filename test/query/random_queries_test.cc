@@ -121,7 +121,7 @@ TEST_CASE("joins of every kind, with one key, several, and computed ones") {
 }
 
 TEST_CASE("order, limits and first rows") {
-  QueryWorld world(15, 3000);
+  QueryWorld world(15, test::rounds_of(3000, 1200));
   const std::vector<std::vector<SortKey>> orders = {
       {"id"},
       {desc("id")},

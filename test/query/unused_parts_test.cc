@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t kUnusedRows = 20'000;
 
 /// A table whose rows a merge moved to main, and a second merge left with a chunk for coming rows.
-struct MergedTable {
-  MergedTable() {
+struct UnusedTable {
+  UnusedTable() {
     TableSchema schema("t");
     schema.column("id", Type::kInt64).column("v", Type::kInt64).primary_key({"id"});
     table = must(database->create_table(schema));
@@ -82,7 +82,7 @@ TEST_CASE("the parts of a chunk that some rows are in") {
 }
 
 TEST_CASE("a chunk that a merge left for coming rows is not read until rows are written") {
-  MergedTable merged;
+  UnusedTable merged;
   REQUIRE(merged.parts(false) > 0);
   CHECK(merged.parts(true) == 0);
   std::int64_t expected = kUnusedRows;

@@ -272,7 +272,7 @@ TEST_CASE("a key in an index run is taken until its row is deleted", "[engine]")
 TEST_CASE("runs are combined, so few remain", "[engine]") {
   Town town;
   std::int32_t next = 0;
-  for (int round = 0; round < 24; ++round) {
+  for (int round = 0; round < rounds_of(24, 12); ++round) {
     const std::int32_t rows = round % 6 == 0 ? 1500 : 70;
     town.insert(next, next + rows);
     next += rows;
@@ -292,7 +292,7 @@ TEST_CASE("runs are combined, so few remain", "[engine]") {
 TEST_CASE("rewritten groups stay in their run, emptied ones leave it", "[engine]") {
   Town town;
   std::uint64_t reserved = 0;
-  for (int round = 0; round < rounds_of(8, 4); ++round) {
+  for (int round = 0; round < rounds_of(8, 2); ++round) {
     town.insert(0, 8000);
     town.merge();
     town.database.reopen();
