@@ -285,7 +285,7 @@ def test_transactions_go_on_meanwhile(db, con):
             with db.begin() as t:
                 t.add("a", k, "n", 1)
                 t.add("b", 1999 - k, "n", 1)
-                t.insert("a", (10**6 * number + written[number], 0))
+                t.insert("a", (10**9 * number + written[number], 0))
             written[number] += 1
 
     def work(number):
@@ -301,7 +301,7 @@ def test_transactions_go_on_meanwhile(db, con):
     def ask():
         last = -1
         with con.cursor() as cursor:
-            for _ in range(60):
+            for _ in range(40):
                 (a, b), = cursor.execute(
                     "select (select sum(n) from shop.a), (select sum(n) from shop.b)").fetchall()
                 assert a == b and a >= last
