@@ -93,10 +93,10 @@ function(flugs_test name)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_USES})
   if(arg_OPTIMISED AND FLUGS_SANITIZE STREQUAL "address")
-    flugs_test_settings(${target} OPTIMISED)  # so the header's flags are others
+    flugs_test_settings(${target} OPTIMISED)  # so the headers' flags are others
   else()
     flugs_test_settings(${target})
-    target_precompile_headers(${target} REUSE_FROM flugs_test_header)
+    target_precompile_headers(${target} REUSE_FROM flugs_test_headers)
   endif()
   flugs_together(${target} 12)
   if(NOT arg_EXCHANGES)
