@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "pmem/pool/pool.h"
+#include "test/support/filled_with.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
 namespace {
 
+using test::is_filled_with;
 using test::PoolBuffer;
 using test::TemporaryPath;
 
@@ -61,7 +63,7 @@ TEST_CASE("recycled space is zeroed and flushed through the caller's persister",
   CHECK(persister.counters().lines_flushed == 16);  // the used half only
   persister.fence("test/1");
   const std::byte* bytes = (*pool)->base() + second.offset;
-  CHECK(std::all_of(bytes, bytes + 2048, [](std::byte b) { return b == std::byte{0}; }));
+  CHECK(is_filled_with(std::byte{0}, bytes, 2048));
 }
 
 TEST_CASE("an allocation writes nothing to the pool but a rare limit", "[pmem][extent]") {
@@ -264,8 +266,7 @@ TEST_CASE("the allocator agrees with a map of extents, over many openings",
             continue;
           }
           std::byte* const bytes = base + extent->offset;
-          REQUIRE(std::all_of(bytes, bytes + extent->bytes,
-                              [](std::byte b) { return b == std::byte{0}; }));
+          REQUIRE(is_filled_with(std::byte{0}, bytes, extent->bytes));
           const auto next = owned.lower_bound(extent->offset);
           REQUIRE((next == owned.end() || extent->offset + extent->bytes <= next->first));
           REQUIRE((next == owned.begin() ||
@@ -277,8 +278,7 @@ TEST_CASE("the allocator agrees with a map of extents, over many openings",
           auto victim = owned.lower_bound(random() % buffer.span().size());
           if (victim == owned.end()) victim = owned.begin();
           const std::byte* const bytes = base + victim->first;
-          REQUIRE(std::all_of(bytes, bytes + victim->second.first,
-                              [&](std::byte b) { return b == victim->second.second; }));
+          REQUIRE(is_filled_with(victim->second.second, bytes, victim->second.first));
           allocator.release({victim->first, victim->second.first});
           owned.erase(victim);
         }
@@ -324,18 +324,12 @@ TEST_CASE("many threads allocate and release at once", "[pmem][extent][concurren
           persister.fence("test/1");
           if (!extent.ok()) continue;
           std::byte* const bytes = p.base() + extent->offset;
-          if (std::any_of(bytes, bytes + extent->bytes,
-                          [](std::byte b) { return b != std::byte{0}; })) {
-            ++wrong[t];
-          }
+          if (!is_filled_with(std::byte{0}, bytes, extent->bytes)) ++wrong[t];
           std::memset(bytes, static_cast<int>(filling), extent->bytes);
           mine.push_back(*extent);
         } else {
           const std::byte* const bytes = p.base() + mine.back().offset;
-          if (std::any_of(bytes, bytes + mine.back().bytes,
-                          [&](std::byte b) { return b != filling; })) {
-            ++wrong[t];
-          }
+          if (!is_filled_with(filling, bytes, mine.back().bytes)) ++wrong[t];
           p.allocator().release(mine.back());
           mine.pop_back();
         }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -33,10 +34,9 @@ inline constexpr std::uint64_t kSector = 512;
 using Bytes = std::vector<std::byte>;
 
 inline Bytes read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  Bytes bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
+  Bytes bytes(std::filesystem::file_size(path));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(bytes.data()), std::ssize(bytes));
   return bytes;
 }
 

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -21,11 +20,13 @@
 #include "pmem/pool/pool.h"
 #include "pmem/pool/pool_format.h"
 #include "pmem/space/extent_allocator.h"
+#include "test/support/filled_with.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
 namespace {
 
+using test::is_filled_with;
 using test::PoolBuffer;
 using test::TemporaryPath;
 
@@ -70,8 +71,7 @@ void check_filled(Pool& pool, const std::vector<Extent>& extents, bool claims) {
   for (std::size_t i = 0; i < extents.size(); ++i) {
     if (claims) REQUIRE(pool.allocator().claim(extents[i], "test").ok());
     const std::byte* bytes = pool.base() + extents[i].offset;
-    REQUIRE(std::all_of(bytes, bytes + kMiB,
-                        [i](std::byte b) { return b == static_cast<std::byte>(i + 1); }));
+    REQUIRE(is_filled_with(static_cast<std::byte>(i + 1), bytes, kMiB));
   }
 }
 

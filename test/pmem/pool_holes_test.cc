@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -18,11 +17,13 @@
 #include "pmem/pool/pool.h"
 #include "pmem/pool/pool_format.h"
 #include "pmem/space/extent_allocator.h"
+#include "test/support/filled_with.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
 namespace {
 
+using test::is_filled_with;
 using test::PoolBuffer;
 using test::TemporaryPath;
 
@@ -54,7 +55,7 @@ struct Megabytes {
       persister.fence("test/1");
       if (!extent.ok()) return extent.status();
       const std::byte* bytes = pool.base() + extent->offset;
-      if (!std::all_of(bytes, bytes + kMB, [](std::byte b) { return b == std::byte{0}; }))
+      if (!is_filled_with(std::byte{0}, bytes, kMB))
         return Status(StatusCode::kCorrupt, "an extent is not zero");
       extents.push_back(*extent);
       std::memset(pool.base() + extent->offset, number(*extent), kMB);
@@ -77,9 +78,7 @@ struct Megabytes {
     for (const Extent& extent : extents) {
       if (claims) REQUIRE(pool.allocator().claim(extent, "test").ok());
       const std::byte* bytes = pool.base() + extent.offset;
-      REQUIRE(std::all_of(bytes, bytes + kMB, [&](std::byte b) {
-        return b == static_cast<std::byte>(number(extent));
-      }));
+      REQUIRE(is_filled_with(static_cast<std::byte>(number(extent)), bytes, kMB));
     }
     const SpaceReport space = pool.allocator().space();
     if (!claims)

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
@@ -13,11 +12,13 @@
 
 #include "pmem/pool/pool_format.h"
 #include "pmem/space/extent_allocator.h"
+#include "test/support/filled_with.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
 namespace {
 
+using test::is_filled_with;
 using test::PoolBuffer;
 using test::TemporaryPath;
 
@@ -27,10 +28,6 @@ PoolOptions options_for(const TemporaryPath& path) {
   options.grow_ahead_bytes = 0;
   options.segment_bytes = std::uint64_t{1} << 20;
   return options;
-}
-
-bool is_zero(const std::byte* bytes, std::size_t count) {
-  return std::all_of(bytes, bytes + count, [](std::byte b) { return b == std::byte{0}; });
 }
 
 TEST_CASE("a pool keeps identity, root and extents over closing and opening", "[pmem][pool]") {
@@ -48,7 +45,7 @@ TEST_CASE("a pool keeps identity, root and extents over closing and opening", "[
     CHECK(p.path() == path.string());
     CHECK(p.format_version() == 9);
     CHECK(reinterpret_cast<std::uintptr_t>(p.application_root()) % 64 == 0);
-    CHECK(is_zero(p.application_root(), kApplicationRootBytes));
+    CHECK(is_filled_with(std::byte{0}, p.application_root(), kApplicationRootBytes));
     uuid = p.uuid();
     Persister persister(p.medium());
     auto extent = p.allocator().allocate(100000, persister);
@@ -164,7 +161,7 @@ TEST_CASE("a pool grows by itself over segments, up to its largest size", "[pmem
         CHECK(extent.status().message().find("1048576 bytes wanted") != std::string_view::npos);
         break;
       }
-      REQUIRE(is_zero(p.base() + extent->offset, kExtentBytes));
+      REQUIRE(is_filled_with(std::byte{0}, p.base() + extent->offset, kExtentBytes));
       std::memset(p.base() + extent->offset, static_cast<int>(extents.size() + 1), kExtentBytes);
       persister.persist(p.base() + extent->offset, kExtentBytes, "test/1");
       extents.push_back(*extent);
