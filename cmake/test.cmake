@@ -7,13 +7,13 @@ function(flugs_test_settings target)
   flugs_settings(${target})
   target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
   # Sanitizers are there for the library: what tests do themselves is compiled as quickly as can be,
-  # unless they do much of it.
-  if(FLUGS_SANITIZE STREQUAL "address" AND NOT arg_OPTIMISED)
-    target_compile_options(${target} PRIVATE -O0)
-  elseif(FLUGS_SANITIZE STREQUAL "address")
+  # unless they do much of it (OPTIMISED) under the address sanitizer.
+  if(FLUGS_SANITIZE STREQUAL "address" AND arg_OPTIMISED)
     # Half of the time to compile the random queries, whose tests take 5 % longer.
     target_compile_options(${target} PRIVATE
       $<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -inline-threshold=0>)
+  elseif(FLUGS_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
   endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>
     # Clang minds names of other sources that are compiled together; GCC minds those of one source.
@@ -29,6 +29,16 @@ function(flugs_link_quickly target)
   if(FLUGS_LLD)
     cmake_path(GET FLUGS_LLD PARENT_PATH directory)
     target_link_options(${target} PRIVATE -B${directory} -fuse-ld=lld)
+  endif()
+endfunction()
+
+# Under a sanitizer the linker takes the library before the tests. Both define the library's inline
+# functions, and the linker keeps the first definition: the library's, which is optimised and has
+# all checks.
+function(flugs_link_library_first target)
+  if(FLUGS_SANITIZE)
+    target_link_options(${target} PRIVATE
+      LINKER:--whole-archive $<TARGET_FILE:flugs> LINKER:--no-whole-archive)
   endif()
 endfunction()
 
@@ -101,6 +111,7 @@ function(flugs_test name)
   flugs_together(${target} 12)
   if(NOT arg_EXCHANGES)
     flugs_link_quickly(${target})
+    flugs_link_library_first(${target})
   endif()
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
