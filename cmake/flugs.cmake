@@ -16,8 +16,9 @@ endfunction()
 # find little beside the address sanitizer. Our programs and tests go without two more; the four are
 # a third of the time to compile them. The address sanitizer still stops at a null pointer that is
 # read; a misaligned one is not noticed there.
-# BRIEF: a program that does little itself, and calls the library. UNTIMED: its own work is in no
-# figure, so the release build compiles it with -Og, in half of the time that -O3 takes.
+# BRIEF: it does little itself, and calls the library: a sanitizer's build does not optimise it.
+# UNTIMED: its own work is in no figure, so the release build compiles it with -Og, in half of the
+# time that -O3 takes.
 function(flugs_settings target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
@@ -50,10 +51,6 @@ function(flugs_settings target)
     # of them after the return. It takes up to half of a test's time and a third of the compiler's.
     # The fuzzers' build has it (preset libfuzzer).
     list(APPEND flags $<$<CXX_COMPILER_ID:Clang>:-fsanitize-address-use-after-return=never>)
-    # The library is what the sanitizer looks at; the program is compiled as quickly as can be.
-    if("BRIEF" IN_LIST ARGN)
-      list(APPEND flags -O0)
-    endif()
     list(APPEND flags -fno-sanitize=object-size,vptr)
     if(NOT "LAYER" IN_LIST ARGN)
       list(APPEND flags -fno-sanitize=null,alignment)
@@ -65,6 +62,9 @@ function(flugs_settings target)
                       $<$<CXX_COMPILER_ID:Clang>:-D__SANITIZE_THREAD__=1>)
   else()
     return()
+  endif()
+  if("BRIEF" IN_LIST ARGN)
+    list(APPEND flags -O0)
   endif()
   target_compile_options(${target} PRIVATE ${flags})
   target_link_options(${target} PRIVATE ${flags})
