@@ -246,9 +246,10 @@ int run_command(const YcsbCommandOptions& options) {
   const auto figures = std::make_unique<YcsbFigures>();
   Status status = YcsbCommand(options).run(*figures);
   // The pool is closed, and gone unless it is kept: the engines do not share the memory.
-  if (status.ok() && options.peers != "none")
-    status = run_ycsb_peers(options.run(), figures->pool_path, figures->counters.after.medium,
-                            figures->peers);
+  for (const char* engine : {"lmdb", "rocksdb"})
+    if (status.ok() && (options.peers == engine || options.peers == "all"))
+      status = run_ycsb_peers(engine, options.run(), figures->pool_path,
+                              figures->counters.after.medium, figures->peers);
   if (!status.ok()) return could_not_run(status);
   print_figures(options, *figures);
   return finish_with_json(options.json, figures_json(options, *figures),
@@ -298,8 +299,8 @@ void add_ycsb(CLI::App& app, Action& action) {
   add_run_options(*command, options->database);
   command
       ->add_option("--peers", options->peers,
-                   "Another engine to run the same workload afterwards, on the same medium")
-      ->check(CLI::IsMember({"none", "lmdb"}))
+                   "Other engines to run the same workload afterwards, on the same medium")
+      ->check(CLI::IsMember({"none", "lmdb", "rocksdb", "all"}))
       ->capture_default_str();
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] { return run_command(*options); });

@@ -17,7 +17,7 @@ namespace flugs::tools {
 /// and what came of it.
 template <typename Exchange>
 struct PeerRun {
-  std::string key;  ///< "lmdb", "lmdb-nosync"
+  std::string key;  ///< of the engine: "lmdb", "lmdb-nosync"
   Exchange exchange;
   decltype(std::declval<const Exchange&>().result()) run;
   bool all_held = false;
@@ -25,19 +25,20 @@ struct PeerRun {
 template <typename Exchange>
 using PeerRuns = std::vector<std::unique_ptr<PeerRun<Exchange>>>;
 
-/// Runs LMDB's program flugs-peer-NAME in new directories beside the pool `pool_path`, so on the
-/// same medium: with every commit synced, and on a medium that survives the death of the process
-/// only (`medium` is "emulated") also without syncs, which guarantees as much there.
-/// Fails as peer_program and run_peer.
+/// Runs the engine's program flugs-peer-WORKLOAD-ENGINE in new directories beside the pool
+/// `pool_path`, so on the same medium: with every commit synced, and on a medium that survives the
+/// death of the process only (`medium` is "emulated") also without syncs, which guarantees as much
+/// there. Fails as peer_program and run_peer.
 template <typename Exchange>
-Status run_lmdb(const std::string& name, const Exchange& task, const std::string& pool_path,
-                const std::string& medium, PeerRuns<Exchange>& runs) {
-  const Result<std::string> program = peer_program(name);
+Status run_engine(const std::string& workload, const std::string& engine, const Exchange& task,
+                  const std::string& pool_path, const std::string& medium,
+                  PeerRuns<Exchange>& runs) {
+  const Result<std::string> program = peer_program(workload + "-" + engine);
   if (!program.ok()) return program.status();
   for (const bool survives_kill_only : {false, true}) {
     if (survives_kill_only && medium != "emulated") continue;
     auto run = std::make_unique<PeerRun<Exchange>>();
-    run->key = survives_kill_only ? "lmdb-nosync" : "lmdb";
+    run->key = engine + (survives_kill_only ? "-nosync" : "");
     run->exchange = task;
     run->exchange.survives_kill_only = survives_kill_only;
     const Result<bool> all_held = run_peer(*program, pool_path + "." + run->key, run->exchange);

@@ -36,7 +36,7 @@ bench::Json conditions_json(const PeerRun<bench::TpccExchange>& peer) {
 
 Status run_tpcc_peers(const bench::TpccRunOptions& options, const std::string& pool_path,
                       const std::string& medium, TpccPeerRuns& runs) {
-  return run_lmdb("tpcc-lmdb", tpcc_task(options), pool_path, medium, runs);
+  return run_engine("tpcc", "lmdb", tpcc_task(options), pool_path, medium, runs);
 }
 
 bench::Json tpcc_peers_json(const bench::TpccRunResult& flugs, const TpccPeerRuns& runs) {

@@ -12,7 +12,7 @@ namespace flugs::tools {
 
 using TpccPeerRuns = PeerRuns<bench::TpccExchange>;
 
-/// Runs the same workload in LMDB. `pool_path`, `medium` and failures as of run_lmdb.
+/// Runs the same workload in LMDB. `pool_path`, `medium` and failures as of run_engine.
 Status run_tpcc_peers(const bench::TpccRunOptions& options, const std::string& pool_path,
                       const std::string& medium, TpccPeerRuns& runs);
 

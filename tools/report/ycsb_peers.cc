@@ -25,9 +25,9 @@ bench::YcsbExchange ycsb_task(const bench::YcsbRunOptions& options) {
 
 }  // namespace
 
-Status run_ycsb_peers(const bench::YcsbRunOptions& options, const std::string& pool_path,
-                      const std::string& medium, YcsbPeerRuns& runs) {
-  return run_lmdb("ycsb-lmdb", ycsb_task(options), pool_path, medium, runs);
+Status run_ycsb_peers(const std::string& engine, const bench::YcsbRunOptions& options,
+                      const std::string& pool_path, const std::string& medium, YcsbPeerRuns& runs) {
+  return run_engine("ycsb", engine, ycsb_task(options), pool_path, medium, runs);
 }
 
 bench::Json ycsb_peers_json(const bench::YcsbRunResult& flugs, const YcsbPeerRuns& runs) {

@@ -12,9 +12,10 @@ namespace flugs::tools {
 
 using YcsbPeerRuns = PeerRuns<bench::YcsbExchange>;
 
-/// Runs the same workload in LMDB. `pool_path`, `medium` and failures as of run_lmdb.
-Status run_ycsb_peers(const bench::YcsbRunOptions& options, const std::string& pool_path,
-                      const std::string& medium, YcsbPeerRuns& runs);
+/// Runs the same workload in another engine, "lmdb" or "rocksdb". `pool_path`, `medium` and
+/// failures as of run_engine.
+Status run_ycsb_peers(const std::string& engine, const bench::YcsbRunOptions& options,
+                      const std::string& pool_path, const std::string& medium, YcsbPeerRuns& runs);
 
 /// `flugs`: its own run, for the ratios.
 bench::Json ycsb_peers_json(const bench::YcsbRunResult& flugs, const YcsbPeerRuns& runs);

@@ -23,12 +23,12 @@ void fill_text(const std::string& text, char (&out)[size]) {
   out[text.copy(out, size - 1)] = '\0';
 }
 
-/// Space that the files of a directory take on the medium.
+/// Space that the files below a directory take on the medium.
 inline std::uint64_t bytes_taken(const std::string& directory) {
   constexpr std::uint64_t kBlockBytes = 512;
   std::uint64_t bytes = 0;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory, none)) {
     struct stat info{};
     if (stat(entry.path().c_str(), &info) == 0)
       bytes += static_cast<std::uint64_t>(info.st_blocks) * kBlockBytes;

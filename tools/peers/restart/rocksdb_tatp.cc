@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/peers/engines/rocksdb_options.h"
+#include "tools/peers/engines/rocksdb_store.h"
 #include "tools/peers/restart/kv_store.h"
 
 namespace flugs::tools {
@@ -24,14 +24,12 @@ std::string behind(std::string prefix) {
 
 class RocksdbTransaction : public KvTransaction {
  public:
-  explicit RocksdbTransaction(rocksdb_transactiondb_t* database) : database_(database) {}
+  explicit RocksdbTransaction(rocksdb_transactiondb_t* database)
+      : database_(database), writer_(database, true) {}
 
   Status begin(bool writes) override {
     writes_ = writes;
-    // The object of the transaction before is used again.
-    if (writes)
-      transaction_.reset(
-          rocksdb_transaction_begin(database_, synced_.get(), own_.get(), transaction_.release()));
+    if (writes) writer_.begin();
     return {};
   }
 
@@ -40,10 +38,10 @@ class RocksdbTransaction : public KvTransaction {
     RocksdbError error;
     rocksdb_pinnableslice_t* found = nullptr;
     if (locks) {
-      found = rocksdb_transaction_get_pinned_for_update(transaction_.get(), reads_.get(),
+      found = rocksdb_transaction_get_pinned_for_update(writer_.current(), reads_.get(),
                                                         key_.data(), key_.size(), true, error);
     } else if (writes_) {
-      found = rocksdb_transaction_get_pinned(transaction_.get(), reads_.get(), key_.data(),
+      found = rocksdb_transaction_get_pinned(writer_.current(), reads_.get(), key_.data(),
                                              key_.size(), error);
     } else {
       found = rocksdb_transactiondb_get_pinned(database_, reads_.get(), key_.data(), key_.size(),
@@ -74,27 +72,22 @@ class RocksdbTransaction : public KvTransaction {
   Status put(KvTable table, std::string_view key, std::string_view value) override {
     put_key(table, key, key_);
     RocksdbError error;
-    rocksdb_transaction_put(transaction_.get(), key_.data(), key_.size(), value.data(),
-                            value.size(), error);
+    rocksdb_transaction_put(writer_.current(), key_.data(), key_.size(), value.data(), value.size(),
+                            error);
     return error.status();
   }
 
   Status erase(KvTable table, std::string_view key) override {
     put_key(table, key, key_);
     RocksdbError error;
-    rocksdb_transaction_delete(transaction_.get(), key_.data(), key_.size(), error);
+    rocksdb_transaction_delete(writer_.current(), key_.data(), key_.size(), error);
     return error.status();
   }
 
-  Status commit() override {
-    RocksdbError error;
-    if (std::exchange(writes_, false)) rocksdb_transaction_commit(transaction_.get(), error);
-    return error.status();
-  }
+  Status commit() override { return std::exchange(writes_, false) ? writer_.commit() : Status(); }
 
   void abort() override {
-    RocksdbError error;
-    if (std::exchange(writes_, false)) rocksdb_transaction_rollback(transaction_.get(), error);
+    if (std::exchange(writes_, false)) writer_.abort();
   }
 
  private:
@@ -108,10 +101,7 @@ class RocksdbTransaction : public KvTransaction {
 
   rocksdb_transactiondb_t* database_;
   RocksdbReads reads_{rocksdb_readoptions_create()};
-  RocksdbWrites synced_ = rocksdb_synced_writes();
-  Rocksdb<rocksdb_transaction_options_t, rocksdb_transaction_options_destroy> own_{
-      rocksdb_transaction_options_create()};
-  Rocksdb<rocksdb_transaction_t, rocksdb_transaction_destroy> transaction_;
+  RocksdbWriter writer_;
   bool writes_ = false;  ///< a writing transaction is under way
   std::string key_;
   RocksdbValue value_;
@@ -120,53 +110,27 @@ class RocksdbTransaction : public KvTransaction {
 class RocksdbStore : public KvStore {
  public:
   std::string setup() const override {
-    return "one key space, a byte for the table before the key; TransactionDB: locks on rows, as "
-           "many writers as users; options as they come, but for: no compression, "
-           "allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open; bulk load "
-           "by ingested SST files; reads see what is committed";
+    return "one key space, a byte for the table before the key; " + std::string(kRocksdbSetup) +
+           "; reads see what is committed";
   }
   std::string guarantee() const override { return "commit: writes in the log, which is synced"; }
 
   Status open(const std::string& directory, bool create) override {
-    directory_ = directory;
-    const Rocksdb<rocksdb_transactiondb_options_t, rocksdb_transactiondb_options_destroy> locks(
-        rocksdb_transactiondb_options_create());
-    RocksdbError error;
-    database_.reset(rocksdb_transactiondb_open(rocksdb_options(create).get(), locks.get(),
-                                               (directory + "/db").c_str(), error));
-    return error.status();
+    return database_.open(directory, create);
   }
 
   Status load(KvTable table, std::string_view key, std::string_view value) override {
-    if (file_ == nullptr) {
-      file_ = std::make_unique<RocksdbFile>();
-      if (Status s = file_->open(load_path()); !s.ok()) return s;
-    }
     put_key(table, key, key_);
-    return file_->put(key_, value);
+    return database_.load(key_, value);
   }
-
-  Status finish_load() override {
-    if (file_ == nullptr) return {};
-    Status s = file_->finish();
-    file_.reset();
-    if (!s.ok()) return s;
-    rocksdb_t* base = rocksdb_transactiondb_get_base_db(database_.get());
-    s = rocksdb_ingest(base, {load_path()});
-    rocksdb_transactiondb_close_base_db(base);
-    return s;
-  }
+  Status finish_load() override { return database_.finish_load(); }
 
   std::unique_ptr<KvTransaction> transactions() override {
     return std::make_unique<RocksdbTransaction>(database_.get());
   }
 
  private:
-  std::string load_path() const { return directory_ + "/load.sst"; }
-
-  std::string directory_;
-  Rocksdb<rocksdb_transactiondb_t, rocksdb_transactiondb_close> database_;
-  std::unique_ptr<RocksdbFile> file_;
+  RocksdbDatabase database_;
   std::string key_;
 };
 

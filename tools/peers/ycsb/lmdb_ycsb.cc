@@ -1,16 +1,14 @@
 #include <lmdb.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "flugs/try.h"
 #include "tools/peers/engines/lmdb_store.h"
+#include "tools/peers/ycsb/kv_ycsb.h"
 #include "tools/peers/ycsb/ycsb_engine.h"
 
 namespace flugs::tools {
@@ -24,39 +22,10 @@ constexpr std::array<const char*, 1> kYcsbTreeNames = {"usertable"};
 
 using YcsbTree = LmdbTables<1>;
 
-/// The key of a row as LMDB orders it: a number is written with its high byte first.
-class LmdbYcsbKey {
- public:
-  LmdbYcsbKey(bench::YcsbKeys keys, std::uint64_t number) noexcept
-      : keys_(keys), text_(keys, number) {
-    for (std::size_t i = bytes_.size(); i-- > 0; number >>= 8)
-      bytes_[i] = static_cast<char>(number & 0xff);
-  }
-  std::string_view bytes() const noexcept {
-    if (keys_ == bench::YcsbKeys::kInteger) return {bytes_.data(), bytes_.size()};
-    return text_.text();
-  }
-
- private:
-  bench::YcsbKeys keys_;
-  bench::YcsbKeyText text_;
-  std::array<char, 8> bytes_;
-};
-
-std::uint64_t number_of(std::string_view bytes) noexcept {
-  std::uint64_t number = 0;
-  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
-  return number;
-}
-
-/// A row's value is its fields, one behind the other.
 class LmdbYcsbSession final : public bench::YcsbSession {
  public:
   LmdbYcsbSession(const YcsbTree& tree, const bench::YcsbRows& rows)
-      : tree_(tree),
-        rows_(rows),
-        transactions_(tree.environment()),
-        value_(std::size_t{rows.fields} * rows.field_bytes, '\0') {}
+      : tree_(tree), rows_(rows), values_(rows), transactions_(tree.environment()) {}
 
   Status run(const bench::YcsbRequest& request, bench::YcsbReceipt& receipt) override {
     FLUGS_TRY(transactions_.begin(writes(request.type)));
@@ -71,21 +40,21 @@ class LmdbYcsbSession final : public bench::YcsbSession {
 
  private:
   int execute(MDB_cursor* cursor, const bench::YcsbRequest& request, bench::YcsbReceipt& receipt) {
-    const LmdbYcsbKey bytes(rows_.keys, request.number);
+    const KvYcsbKey bytes(rows_.keys, request.number);
     MDB_val key = value_of(bytes.bytes());
     MDB_val value{};
     if (request.type == bench::YcsbType::kInsert) {
-      for (std::uint32_t field = 0; field < rows_.fields; ++field) set_field(request, field);
+      values_.set_all(request.number, request.version, value_);
       value = value_of(value_);
       return mdb_cursor_put(cursor, &key, &value, MDB_NOOVERWRITE);
     }
     if (request.type == bench::YcsbType::kScan) return scan(cursor, key, request.length, receipt);
     int error = mdb_cursor_get(cursor, &key, &value, MDB_SET);
     if (error != 0) return error;
-    if (request.type != bench::YcsbType::kUpdate) consume(value, receipt);
+    if (request.type != bench::YcsbType::kUpdate) values_.consume(text_of(value), receipt);
     if (request.type == bench::YcsbType::kRead) return 0;
     value_ = text_of(value);
-    set_field(request, request.field);
+    values_.set_field(request.number, request.field, request.version, value_);
     value = value_of(value_);
     return mdb_cursor_put(cursor, &key, &value, MDB_CURRENT);
   }
@@ -94,27 +63,16 @@ class LmdbYcsbSession final : public bench::YcsbSession {
     MDB_val value{};
     int error = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (error == 0) {
-      consume(value, receipt);
+      values_.consume(text_of(value), receipt);
       if (receipt.rows == length) break;
       error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     return error == MDB_NOTFOUND ? 0 : error;
   }
 
-  void set_field(const bench::YcsbRequest& request, std::uint32_t field) {
-    bench::ycsb_field(
-        request.number, field, request.version,
-        std::span(value_).subspan(std::size_t{field} * rows_.field_bytes, rows_.field_bytes));
-  }
-  void consume(const MDB_val& value, bench::YcsbReceipt& receipt) const {
-    const std::string_view text = text_of(value);
-    for (std::uint32_t field = 0; field < rows_.fields; ++field)
-      receipt.consume(text.substr(std::size_t{field} * rows_.field_bytes, rows_.field_bytes));
-    ++receipt.rows;
-  }
-
   const YcsbTree& tree_;
   bench::YcsbRows rows_;
+  KvYcsbValues values_;
   LmdbTransactions transactions_;
   std::string value_;  ///< of the row that is written
 };
@@ -136,19 +94,9 @@ class LmdbYcsb final : public YcsbEngine {
 
   Status load(const bench::YcsbRows& rows) override {
     rows_ = rows;
-    std::vector<std::pair<std::string, std::uint64_t>> keys;
-    keys.reserve(rows.records);
-    for (std::uint64_t number = 0; number < rows.records; ++number)
-      keys.emplace_back(LmdbYcsbKey(rows.keys, number).bytes(), number);
-    std::sort(keys.begin(), keys.end());
-    std::string value(std::size_t{rows.fields} * rows.field_bytes, '\0');
-    for (const auto& [key, number] : keys) {
-      for (std::uint32_t field = 0; field < rows.fields; ++field)
-        bench::ycsb_field(
-            number, field, 0,
-            std::span(value).subspan(std::size_t{field} * rows.field_bytes, rows.field_bytes));
-      FLUGS_TRY(tree_.load(0, key, value, MDB_APPEND));
-    }
+    FLUGS_TRY(load_kv_ycsb(rows, [this](std::string_view key, std::string_view value) {
+      return tree_.load(0, key, value, MDB_APPEND);
+    }));
     return tree_.finish_load();
   }
 
@@ -163,16 +111,10 @@ class LmdbYcsb final : public YcsbEngine {
     int error = mdb_cursor_open(transactions.current(), tree_.handles()[0], &cursor);
     MDB_val key{};
     MDB_val value{};
-    std::vector<std::string_view> fields(rows_.fields);
+    const KvYcsbValues values(rows_);
     if (error == 0) error = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
-    for (; error == 0; error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-      for (std::size_t field = 0; field < fields.size(); ++field)
-        fields[field] = text_of(value).substr(field * rows_.field_bytes, rows_.field_bytes);
-      if (rows_.keys == bench::YcsbKeys::kInteger)
-        findings.row(number_of(text_of(key)), fields);
-      else
-        findings.row(text_of(key), fields);
-    }
+    for (; error == 0; error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
+      values.note(text_of(key), text_of(value), findings);
     if (cursor != nullptr) mdb_cursor_close(cursor);
     return error == MDB_NOTFOUND ? Status() : lmdb_status(error);
   }
