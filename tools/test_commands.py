@@ -298,6 +298,18 @@ class Pools(unittest.TestCase):
             os.chmod(self.pool, 0o600)
 
 
+class Engines(unittest.TestCase):
+    def test_a_program_that_is_missing_is_told_before_the_run(self):
+        with tempfile.TemporaryDirectory() as directory:
+            alone = shutil.copy(FLUGS, directory)
+            for words in (["tpcc", "--peers", "lmdb"], ["ycsb", "--peers", "lmdb"],
+                          ["ycsb", "--peers", "rocksdb"], ["ycsb", "--peers", "all"]):
+                done = subprocess.run([alone, "bench", *words, "--seconds", "3600"], timeout=20,
+                                      capture_output=True, text=True, check=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("was not built: its library was not there", done.stderr)
+
+
 class Printed(unittest.TestCase):
     def test_explore_lists_protocols_with_work_unless_all_are_asked_for(self):
         short = flugs("prove", "explore", "--states", "1000").stdout

@@ -196,6 +196,8 @@ class TpccCommand {
 };
 
 int run_command(const TpccCommandOptions& options) {
+  if (options.peers != "none")
+    if (Status s = engine_program("tpcc", options.peers).status(); !s.ok()) return could_not_run(s);
   const auto figures = std::make_unique<TpccFigures>();
   Status status = TpccCommand(options).run(*figures);
   // The pool is closed, and gone unless it is kept: the engines do not share the memory.

@@ -242,12 +242,21 @@ class YcsbCommand {
   ProgressBar bar_;
 };
 
+std::vector<std::string> engines_of(const YcsbCommandOptions& options) {
+  if (options.peers == "none") return {};
+  if (options.peers == "all") return {"lmdb", "rocksdb"};
+  return {options.peers};
+}
+
 int run_command(const YcsbCommandOptions& options) {
+  const std::vector<std::string> engines = engines_of(options);
+  for (const std::string& engine : engines)
+    if (Status s = engine_program("ycsb", engine).status(); !s.ok()) return could_not_run(s);
   const auto figures = std::make_unique<YcsbFigures>();
   Status status = YcsbCommand(options).run(*figures);
   // The pool is closed, and gone unless it is kept: the engines do not share the memory.
-  for (const char* engine : {"lmdb", "rocksdb"})
-    if (status.ok() && (options.peers == engine || options.peers == "all"))
+  for (const std::string& engine : engines)
+    if (status.ok())
       status = run_ycsb_peers(engine, options.run(), figures->pool_path,
                               figures->counters.after.medium, figures->peers);
   if (!status.ok()) return could_not_run(status);

@@ -25,7 +25,12 @@ struct PeerRun {
 template <typename Exchange>
 using PeerRuns = std::vector<std::unique_ptr<PeerRun<Exchange>>>;
 
-/// Runs the engine's program flugs-peer-WORKLOAD-ENGINE in new directories beside the pool
+/// The engine's program, flugs-peer-WORKLOAD-ENGINE. Fails as peer_program.
+inline Result<std::string> engine_program(const std::string& workload, const std::string& engine) {
+  return peer_program(workload + "-" + engine);
+}
+
+/// Runs the engine's program in new directories beside the pool
 /// `pool_path`, so on the same medium: with every commit synced, and on a medium that survives the
 /// death of the process only (`medium` is "emulated") also without syncs, which guarantees as much
 /// there. Fails as peer_program and run_peer.
@@ -33,7 +38,7 @@ template <typename Exchange>
 Status run_engine(const std::string& workload, const std::string& engine, const Exchange& task,
                   const std::string& pool_path, const std::string& medium,
                   PeerRuns<Exchange>& runs) {
-  const Result<std::string> program = peer_program(workload + "-" + engine);
+  const Result<std::string> program = engine_program(workload, engine);
   if (!program.ok()) return program.status();
   for (const bool survives_kill_only : {false, true}) {
     if (survives_kill_only && medium != "emulated") continue;
