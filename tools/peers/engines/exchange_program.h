@@ -36,6 +36,16 @@ inline std::uint64_t bytes_taken(const std::string& directory) {
   return bytes;
 }
 
+/// Opens the engine as the exchange says, and describes it there.
+template <typename Engine, typename Exchange>
+Status open_engine(Engine& engine, Exchange& exchange) {
+  fill_text(engine.name(), exchange.engine);
+  if (Status s = engine.open(exchange.directory, exchange.survives_kill_only); !s.ok()) return s;
+  fill_text(engine.setup(), exchange.setup);
+  fill_text(engine.guarantee(), exchange.guarantee);
+  return {};
+}
+
 /// A program that does what the exchange in a shared file says, and dies with its parent:
 ///
 ///   flugs-peer-NAME EXCHANGE --spawned-at NS

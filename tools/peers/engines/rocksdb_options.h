@@ -57,6 +57,11 @@ inline std::string_view rocksdb_text(const RocksdbValue& value) {
   return {text, bytes};
 }
 
+/// What rocksdb_options sets, for the report.
+inline constexpr std::string_view kRocksdbOptions =
+    "options as they come, but for: no compression, allow_mmap_reads, Bloom filters of 10 bits, "
+    "skip_stats_update_on_db_open; bulk load by ingested SST files";
+
 inline RocksdbOptions rocksdb_options(bool create) {
   constexpr int kNoCompression = 0;
   constexpr double kBloomBits = 10;
@@ -73,10 +78,10 @@ inline RocksdbOptions rocksdb_options(bool create) {
   return options;
 }
 
-/// Every commit synced.
-inline RocksdbWrites rocksdb_synced_writes() {
+/// `synced`: every commit is. Otherwise it is handed to the kernel.
+inline RocksdbWrites rocksdb_writes(bool synced) {
   RocksdbWrites writes(rocksdb_writeoptions_create());
-  rocksdb_writeoptions_set_sync(writes.get(), true);
+  rocksdb_writeoptions_set_sync(writes.get(), synced);
   return writes;
 }
 

@@ -9,10 +9,10 @@
 
 namespace flugs::tools {
 
-inline constexpr std::string_view kRocksdbSetup =
-    "TransactionDB: locks on rows, as many writers as users; options as they come, but for: no "
-    "compression, allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open; bulk "
-    "load by ingested SST files";
+/// How a RocksdbDatabase is set up, for the report.
+inline std::string rocksdb_setup() {
+  return "TransactionDB: locks on rows, as many writers as users; " + std::string(kRocksdbOptions);
+}
 
 /// A database with transactions that lock rows, and how pairs are loaded into it.
 class RocksdbDatabase {
@@ -61,9 +61,7 @@ class RocksdbDatabase {
 class RocksdbWriter {
  public:
   RocksdbWriter(rocksdb_transactiondb_t* database, bool synced)
-      : database_(database), options_(rocksdb_writeoptions_create()) {
-    rocksdb_writeoptions_set_sync(options_.get(), synced);
-  }
+      : database_(database), options_(rocksdb_writes(synced)) {}
 
   rocksdb_transaction_t* current() const noexcept { return transaction_.get(); }
   void begin() {

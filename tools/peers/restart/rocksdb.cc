@@ -64,17 +64,15 @@ class RocksdbSession : public PeerSession {
 
   rocksdb_t* database_;
   RocksdbReads reads_{rocksdb_readoptions_create()};
-  RocksdbWrites synced_ = rocksdb_synced_writes();
+  RocksdbWrites synced_ = rocksdb_writes(true);
   Rocksdb<rocksdb_writebatch_t, rocksdb_writebatch_destroy> batch_{rocksdb_writebatch_create()};
 };
 
 class RocksdbEngine : public PeerEngine {
  public:
   std::string setup() const override {
-    return "big-endian keys, values of 16 bytes; options as they come, but for: no compression, "
-           "allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open; "
-           "bulk load by ingested SST files; a transaction is a "
-           "WriteBatch";
+    return "big-endian keys, values of 16 bytes; " + std::string(kRocksdbOptions) +
+           "; a transaction is a WriteBatch";
   }
   std::string guarantee() const override {
     return "commit: WriteBatch in the log, which is synced";

@@ -110,7 +110,7 @@ class RocksdbTransaction : public KvTransaction {
 class RocksdbStore : public KvStore {
  public:
   std::string setup() const override {
-    return "one key space, a byte for the table before the key; " + std::string(kRocksdbSetup) +
+    return "one key space, a byte for the table before the key; " + rocksdb_setup() +
            "; reads see what is committed";
   }
   std::string guarantee() const override { return "commit: writes in the log, which is synced"; }

@@ -44,10 +44,7 @@ Result<bool> check(TpccEngine& engine, bench::TpccExchange& exchange) {
 }
 
 Result<bool> run_tpcc_engine(TpccEngine& engine, bench::TpccExchange& exchange) {
-  fill_text(engine.name(), exchange.engine);
-  if (Status s = engine.open(exchange.directory, exchange.survives_kill_only); !s.ok()) return s;
-  fill_text(engine.setup(), exchange.setup);
-  fill_text(engine.guarantee(), exchange.guarantee);
+  if (Status s = open_engine(engine, exchange); !s.ok()) return s;
   const std::uint64_t begin = bench::monotonic_ns();
   bench::TpccLoad load;
   if (Status s = engine.load(exchange.population, load); !s.ok()) return s;

@@ -40,10 +40,7 @@ Result<bool> check(YcsbEngine& engine, bench::YcsbExchange& exchange) {
 }
 
 Result<bool> run_ycsb_engine(YcsbEngine& engine, bench::YcsbExchange& exchange) {
-  fill_text(engine.name(), exchange.engine);
-  if (Status s = engine.open(exchange.directory, exchange.survives_kill_only); !s.ok()) return s;
-  fill_text(engine.setup(), exchange.setup);
-  fill_text(engine.guarantee(), exchange.guarantee);
+  if (Status s = open_engine(engine, exchange); !s.ok()) return s;
   const std::uint64_t begin = bench::monotonic_ns();
   if (Status s = engine.load(exchange.rows); !s.ok()) return s;
   exchange.load_seconds = bench::seconds_since(begin);
