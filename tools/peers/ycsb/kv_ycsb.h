@@ -86,6 +86,29 @@ class KvYcsbValues {
   bench::YcsbRows rows_;
 };
 
+/// Takes the rows of one scan, whose keys must rise: flugs's scan checks it, too.
+class KvYcsbScan {
+ public:
+  KvYcsbScan(const KvYcsbValues& values, std::uint32_t length, bench::YcsbReceipt& receipt)
+      : values_(values), length_(length), receipt_(receipt) {}
+
+  /// Whether the scan goes on.
+  bool take(std::string_view key, std::string_view value) {
+    rises_ = receipt_.rows == 0 || before_ < key;
+    before_ = key;
+    values_.consume(value, receipt_);
+    return rises_ && receipt_.rows < length_;
+  }
+  bool rises() const noexcept { return rises_; }
+
+ private:
+  const KvYcsbValues& values_;
+  std::uint32_t length_;
+  bench::YcsbReceipt& receipt_;
+  std::string before_;  ///< the key of the row before
+  bool rises_ = true;
+};
+
 /// Calls put(key, value) for each row that is loaded, in the order of keys.
 template <typename Put>
 Status load_kv_ycsb(const bench::YcsbRows& rows, Put put) {

@@ -60,13 +60,12 @@ class LmdbYcsbSession final : public bench::YcsbSession {
   }
 
   int scan(MDB_cursor* cursor, MDB_val key, std::uint32_t length, bench::YcsbReceipt& receipt) {
+    KvYcsbScan scan(values_, length, receipt);
     MDB_val value{};
     int error = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-    while (error == 0) {
-      values_.consume(text_of(value), receipt);
-      if (receipt.rows == length) break;
+    while (error == 0 && scan.take(text_of(key), text_of(value)))
       error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-    }
+    if (!scan.rises()) return MDB_CORRUPTED;
     return error == MDB_NOTFOUND ? 0 : error;
   }
 

@@ -60,12 +60,11 @@ class RocksdbYcsbSession final : public bench::YcsbSession {
 
   Status scan(std::string_view key, std::uint32_t length, bench::YcsbReceipt& receipt) {
     const RocksdbCursor cursor(rocksdb_transactiondb_create_iterator(database_, reads_.get()));
+    KvYcsbScan scan(values_, length, receipt);
     rocksdb_iter_seek(cursor.get(), key.data(), key.size());
-    while (rocksdb_iter_valid(cursor.get()) != 0) {
-      values_.consume(value_at(cursor), receipt);
-      if (receipt.rows == length) break;
+    while (rocksdb_iter_valid(cursor.get()) != 0 && scan.take(key_at(cursor), value_at(cursor)))
       rocksdb_iter_next(cursor.get());
-    }
+    if (!scan.rises()) return Status(StatusCode::kCorrupt, "RocksDB: keys of a scan do not rise");
     return status_of(cursor);
   }
 
@@ -106,7 +105,7 @@ class RocksdbYcsb final : public YcsbEngine {
  public:
   std::string name() const override { return "RocksDB " + rocksdb::GetRocksVersionAsString(true); }
   std::string setup() const override {
-    return std::string(kRocksdbSetup) + " in key order; a row's fields side by side in its value";
+    return rocksdb_setup() + " in key order; a row's fields side by side in its value";
   }
   std::string guarantee() const override {
     return synced_ ? "commit: writes in the log, which is synced"
