@@ -16,7 +16,7 @@ endfunction()
 # find little beside the address sanitizer. Our programs and tests go without two more; the four are
 # a third of the time to compile them. The address sanitizer still stops at a null pointer that is
 # read; a misaligned one is not noticed there.
-# BRIEF: it does little itself, and calls the library: a sanitizer's build does not optimise it.
+# BRIEF: beside the library it does little work: a sanitizer's build does not optimise it.
 # UNTIMED: its own work is in no figure, so the release build compiles it with -Og, in half of the
 # time that -O3 takes.
 function(flugs_settings target)

@@ -154,7 +154,8 @@ Result<std::uint64_t> HintGrowth::take_segment(pmem::Persister& persister) {
 }
 
 Result<HintGrowth::Segments> HintGrowth::take_segments(std::size_t count,
-                                                       pmem::Persister& persister, Memory memory) {
+                                                       pmem::Persister& persister,
+                                                       std::pmr::memory_resource& memory) {
   Segments taken(&memory);
   taken.reserve(count);
   while (taken.size() < count) {
@@ -274,7 +275,7 @@ Status HintGrowth::rearrange(std::uint32_t fingerprint, pmem::Persister& persist
 Status HintGrowth::change(const HintDirectory::Block& block, std::uint64_t old_word,
                           std::span<const std::uint64_t> lower,
                           std::span<const std::uint64_t> upper, pmem::Persister& persister,
-                          Memory memory) {
+                          std::pmr::memory_resource& memory) {
   FLUGS_CHECK(upper.empty() || block.span >= 2);  // else the words have no second half
   // Each half has at least one free slot.
   const std::size_t lower_count = lower.size() / kSlotsInSegment + 1;

@@ -31,12 +31,12 @@ class HintGrowth {
  private:
   using Segment = HintSegments::Segment;
   using Segments = std::pmr::vector<std::uint64_t>;  // offsets
-  using Memory = std::pmr::memory_resource&;
 
   Status begin(pmem::Persister& persister);
   Result<std::uint64_t> take_unnamed_segment(pmem::Persister& persister);
   Result<std::uint64_t> take_segment(pmem::Persister& persister);
-  Result<Segments> take_segments(std::size_t count, pmem::Persister& persister, Memory memory);
+  Result<Segments> take_segments(std::size_t count, pmem::Persister& persister,
+                                 std::pmr::memory_resource& memory);
   void give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister);
   /// Chains the segments, and makes them hold `slots` and nothing else.
   void fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
@@ -45,7 +45,7 @@ class HintGrowth {
   Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);
   Status change(const HintDirectory::Block& block, std::uint64_t old_word,
                 std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
-                pmem::Persister& persister, Memory memory);
+                pmem::Persister& persister, std::pmr::memory_resource& memory);
   Status go_on(Segment& segment, pmem::Persister& persister);
 
   HintIndexLayout& layout_;
