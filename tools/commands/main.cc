@@ -78,54 +78,6 @@ void run_when_chosen(CLI::App& command, Action& action, Action run) {
   });
 }
 
-void add_commands(CLI::App& app, Action& action) {
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.set_help_flag("-h,--help", "Print this help");
-  add_demo(app, action);
-#ifdef FLUGS_SQLITE
-  add_sql(app, action);
-#endif
-  app.require_subcommand(0, 1);  // without it, words after a group would be looked up in `app`
-  CLI::App& pool = *app.add_subcommand("pool", "Look at a pool, or change its size");
-  add_info(pool, action);
-  add_stats(pool, action);
-  add_schema(pool, action);
-  add_check(pool, action);
-  add_estimate(pool, action);
-  add_grow(pool, action);
-  add_compact(pool, action);
-  CLI::App& bench = *app.add_subcommand("bench", "Measure");
-  add_tatp(bench, action);
-  add_tpcc(bench, action);
-  add_ycsb(bench, action);
-  add_ch(bench, action);
-  add_scan(bench, action);
-  add_groups(bench, action);
-  add_restart(bench, action);
-  add_merge(bench, action);
-  add_growth(bench, action);
-  add_insert(bench, action);
-  add_transactions(bench, action);
-  add_streams(bench, action);
-  add_index_cost(bench, action);
-  add_scaling(bench, action);
-#ifdef FLUGS_SQLITE
-  add_sql_bench(bench, action);
-#endif
-  CLI::App& prove = *app.add_subcommand("prove", "Look for lost, damaged or wrong data");
-  add_explore(prove, action);
-  add_crashtest(prove, action);
-  add_kill_loop(prove, action);
-  add_history(prove, action);
-  add_fuzz_pool(prove, action);
-  add_crash_plan(app, action);
-  add_crash_child(app, action);
-  add_random_child(app, action);
-  add_tpcc_child(app, action);
-  add_history_child(app, action);
-  add_restart_child(app, action);
-}
-
 namespace {
 
 constexpr const char* kFooter =
@@ -171,7 +123,7 @@ int run(int argc, char** argv) {
   app.name("flugs");
   app.footer(kFooter);
   Action action;
-  add_commands(app, action);
+  if (!add_named_command(app, action, argc, argv)) add_commands(app, action);
   app.set_version_flag("--version", std::string("flugs ") + FLUGS_VERSION, "Print the version");
   try {
     app.parse(argc, argv);

@@ -60,6 +60,9 @@ void run_when_chosen(CLI::App& command, Action& action, Action run);
 /// All of the above, in groups. The names import, export, backup and dump are kept free for
 /// `flugs pool`.
 void add_commands(CLI::App& app, Action& action);
+/// Only the command that the words of the command line name; false, and nothing is added: they name
+/// none. To make the options of all commands takes longer than to open a pool.
+bool add_named_command(CLI::App& app, Action& action, int argc, const char* const* argv);
 
 // Options that several commands have in common.
 
