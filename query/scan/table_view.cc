@@ -21,8 +21,9 @@ class GroupRows : public MainSegment::Rows {
       : group_(group), first_row_(first_row), visibility_(visibility) {}
 
   SeenMask seen() noexcept override {
+    // Without deletions there is nothing to keep, and a call_once makes a system call.
+    if (!group_.has_deletions()) return {};
     std::call_once(once_, [this] {
-      if (!group_.has_deletions()) return;
       std::uint64_t read = 0;
       seen_ = group_.seen_rows(visibility_, read);
       if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
