@@ -140,7 +140,7 @@ void GroupBySink::put_entry(std::size_t k, const Segment& segment, const CodeGro
   } else if (key.is_text()) {
     words.put_text(key.word, row, column.entry_text(code));
   } else if (key.expr->form == Form::kCode) {
-    word = segment.domain_code(of.table_column, column.entry_value(code));
+    word = segment.domain_code(of.table_column, code);
   } else {
     word = static_cast<std::uint64_t>(column.entry_integer(code));
     if (key.expr->type.type == Type::kBool) word = word != 0 ? 1 : 0;
@@ -204,12 +204,12 @@ void GroupBySink::hand_over_marks(std::size_t a, Local& local) const {
       const std::string_view text = column.entry_text(code);
       value = {reinterpret_cast<std::uint64_t>(text.data()), text_mark(text)};
     } else if (aggregate.form() == Form::kCode) {
-      value.word = segment.domain_code(table_column, column.entry_value(code));
+      value.word = segment.domain_code(table_column, code);
     } else {
       value.word = static_cast<std::uint64_t>(column.entry_integer(code));
     }
     note_distinct(a, 0, value, local);
-    if (set.size() % kBatchRows == 0) empty_if_full(local);
+    if (set.size() != 0 && set.size() % kBatchRows == 0) empty_if_full(local);
   });
 }
 

@@ -49,7 +49,7 @@ class DeltaSegment : public Segment {
 
   // delta_segment_blocks.cc
   bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override;
-  bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+  bool narrow(const SegmentRange& in_segment, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;
   bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
               const std::uint64_t* mask, Totals& totals) const override;

@@ -164,9 +164,11 @@ std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value&
   return code < domain.count() ? code : CodeDomain::kNone;
 }
 
-bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+bool DeltaSegment::narrow(const SegmentRange& in_segment, std::uint32_t first, std::size_t count,
                           std::uint64_t* mask) const {
   using Kind = RangeCondition::Kind;
+  FLUGS_CHECK(in_segment.condition != nullptr);
+  const RangeCondition& range = *in_segment.condition;
   const std::uint32_t column = range.column;
   if (is_sparse(count, mask) || is_read_by_row(column)) return false;
   const DictionaryDomain* domain = domain_of(column);

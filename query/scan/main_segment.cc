@@ -101,7 +101,7 @@ MainSegment::MainSegment(std::string table, const Schema& schema,
       columns_(std::move(columns)),
       row_count_(row_count),
       rows_(std::move(rows)),
-      translations_(std::make_unique<Translation[]>(columns_.size())) {
+      own_translations_(std::make_unique<OwnTranslation[]>(columns_.size())) {
   FLUGS_CHECK(columns_.size() == schema.size());
   FLUGS_CHECK(rows_ != nullptr);
 }
@@ -117,7 +117,7 @@ ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, V
   return gather(dense, form, rows.positions, rows.count, out);
 }
 
-std::uint32_t MainSegment::domain_code(std::uint32_t column, const Value& value) const {
+std::uint32_t MainSegment::code_of_value(std::uint32_t column, const Value& value) const {
   FLUGS_CHECK(schema_[column].domain != nullptr);
   const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
   const std::uint32_t code = domain.dictionary().find(value);
@@ -130,6 +130,13 @@ std::uint32_t MainSegment::domain_code(std::uint32_t column, const Value& value)
   return code;
 }
 
+// By value if the group keeps no codes: few entries of many may be asked for.
+std::uint32_t MainSegment::domain_code(std::uint32_t column, std::uint64_t entry) const {
+  FLUGS_DCHECK(entry < columns_[column]->code_count() && !columns_[column]->entry_is_null(entry));
+  if (Translation kept = rows_->kept_codes(column)) return translated(column, kept, entry);
+  return code_of_value(column, columns_[column]->entry_value(entry));
+}
+
 ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection& rows,
                                        Vec& out) const {
   const MainColumn& from = *columns_[column];
@@ -140,7 +147,7 @@ ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection&
     const Value value = from.value(place(rows, i));
     nulls[i] = value.is_null() ? 1 : 0;
     any_null |= value.is_null();
-    codes[i] = value.is_null() ? 0 : domain_code(column, value);
+    codes[i] = value.is_null() ? 0 : code_of_value(column, value);
   }
   return out.view(any_null);
 }
@@ -152,7 +159,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   // By value for payloads without codes, and if most codes in the range belong to no row.
   if (local_codes == 0 || local_codes > std::uint64_t{row_count_} * 4 + 65536)
     return codes_by_value(column, rows, out);
-  Translation& translation = translation_of(column);
+  const Translation translation = translation_of(column);
   thread_local Vec scratch;
   const std::size_t extent = extent_of(rows);
   std::uint32_t* local = scratch.codes(extent);
@@ -164,7 +171,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   if (!from.has_nulls()) {
     bool are_known = true;
     for (std::size_t i = 0; i < rows.count; ++i) {
-      const std::uint32_t known = translation.codes[local_code(i)].load(std::memory_order_relaxed);
+      const std::uint32_t known = translation[local_code(i)].load(std::memory_order_relaxed);
       are_known &= known != 0;
       codes[i] = known - 1;
     }
@@ -183,28 +190,28 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   return out.view(any_null);
 }
 
-MainSegment::Translation& MainSegment::translation_of(std::uint32_t column) const {
-  Translation& translation = translations_[column];
-  std::call_once(translation.once, [&] {
-    translation.codes = rows_->kept_codes(column);
-    if (translation.codes != nullptr) return;
-    translation.own = std::vector<std::atomic<std::uint32_t>>(columns_[column]->code_count());
-    translation.codes = translation.own.data();
+MainSegment::Translation MainSegment::translation_of(std::uint32_t column) const {
+  if (Translation kept = rows_->kept_codes(column)) return kept;
+  OwnTranslation& own = own_translations_[column];
+  std::call_once(own.once, [&] {
+    own.codes = std::vector<std::atomic<std::uint32_t>>(columns_[column]->code_count());
   });
-  FLUGS_CHECK(translation.codes != nullptr);
-  return translation;
+  FLUGS_CHECK(own.codes.size() == columns_[column]->code_count());
+  return own.codes.data();
 }
 
-std::uint32_t MainSegment::look_up(std::uint32_t column, Translation& translation,
-                                   std::uint32_t code) const {
+std::uint32_t MainSegment::look_up(std::uint32_t column, Translation translation,
+                                   std::uint64_t code) const {
   // Two workers may look the same code up: they get the same result.
-  const std::uint32_t found = domain_code(column, columns_[column]->entry_value(code));
-  translation.codes[code].store(found + 1, std::memory_order_relaxed);
+  const std::uint32_t found = code_of_value(column, columns_[column]->entry_value(code));
+  translation[code].store(found + 1, std::memory_order_relaxed);
   return found;
 }
 
-MainRange MainSegment::range_of(const RangeCondition& range) const {
+// For kIsNull there are no codes: `reach` and `narrow` look at the column itself.
+MainRange MainSegment::codes_of(const RangeCondition& range) const {
   const MainColumn& column = *columns_[range.column];
+  if (range.kind == RangeCondition::Kind::kIsNull) return {};
   if (range.kind == RangeCondition::Kind::kIsNotNull) return column.not_null();
   bool is_empty = false;
   columns::ValueBounds bounds;
@@ -217,29 +224,28 @@ MainRange MainSegment::range_of(const RangeCondition& range) const {
   return outside ? column.outside(bounds) : column.within(bounds);
 }
 
-Segment::Reach MainSegment::reach(const RangeCondition& range) const {
-  if (range.kind == RangeCondition::Kind::kIsNull) {
-    const std::uint32_t nulls = columns_[range.column]->null_count();
+Segment::Reach MainSegment::reach(const SegmentRange& range) const {
+  FLUGS_CHECK(range.condition != nullptr);
+  if (range.condition->kind == RangeCondition::Kind::kIsNull) {
+    const std::uint32_t nulls = columns_[range.condition->column]->null_count();
     return nulls == 0 ? Reach::kNone : nulls == row_count_ ? Reach::kAll : Reach::kSome;
   }
-  const Match match = range_of(range).match;
+  const Match match = range.codes.match;
   return match == Match::kNone ? Reach::kNone : match == Match::kAll ? Reach::kAll : Reach::kSome;
 }
 
-bool MainSegment::narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+bool MainSegment::narrow(const SegmentRange& range, std::uint32_t first, std::size_t count,
                          std::uint64_t* mask) const {
+  FLUGS_CHECK(range.condition != nullptr);
   FLUGS_DCHECK(first % 64 == 0);
-  const MainColumn& column = *columns_[range.column];
+  const MainColumn& column = *columns_[range.condition->column];
   const auto n = static_cast<std::uint32_t>(count);
-  if (range.kind == RangeCondition::Kind::kIsNull) {
+  if (range.condition->kind == RangeCondition::Kind::kIsNull)
     column.filter_is_null(first, n, mask);
-    return true;
-  }
-  const MainRange known = range_of(range);
-  if (known.match == Match::kNone)
+  else if (range.codes.match == Match::kNone)
     std::fill_n(mask, (count + 63) / 64, 0);
-  else if (known.match == Match::kSome)
-    column.filter(first, n, known, mask);
+  else if (range.codes.match == Match::kSome)
+    column.filter(first, n, range.codes, mask);
   return true;
 }
 

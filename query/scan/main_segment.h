@@ -68,7 +68,7 @@ class MainSegment : public Segment {
   const columns::MainColumn* packed(std::uint32_t column) const noexcept override {
     return columns_[column];
   }
-  std::uint32_t domain_code(std::uint32_t column, const Value& value) const override;
+  std::uint32_t domain_code(std::uint32_t column, std::uint64_t entry) const override;
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView row_ids(const RowSelection& rows, Vec& out) const override {
@@ -81,8 +81,11 @@ class MainSegment : public Segment {
     greatest = columns_[column]->max();
     return !least.is_null();
   }
-  Reach reach(const RangeCondition& range) const override;
-  bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+  SegmentRange range_of(const RangeCondition& condition) const override {
+    return {&condition, codes_of(condition)};
+  }
+  Reach reach(const SegmentRange& range) const override;
+  bool narrow(const SegmentRange& range, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;
   bool narrow_by_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
                          std::uint32_t first, std::size_t count,
@@ -93,12 +96,12 @@ class MainSegment : public Segment {
                 const std::uint64_t* mask, Value& least, Value& greatest) const override;
 
  private:
-  /// For each code of the group the domain's code + 1; 0: not looked up yet. `own` has them if the
-  /// group does not keep them.
-  struct Translation {
+  /// For each code of the group the domain's code + 1; 0: not looked up yet.
+  using Translation = std::atomic<std::uint32_t>*;
+  /// A translation that the group does not keep.
+  struct OwnTranslation {
     std::once_flag once;
-    std::vector<std::atomic<std::uint32_t>> own;
-    std::atomic<std::uint32_t>* codes = nullptr;
+    std::vector<std::atomic<std::uint32_t>> codes;
   };
   /// The codes of the group for which a condition holds.
   struct Wanted {
@@ -107,15 +110,16 @@ class MainSegment : public Segment {
   };
 
   /// The domain's code of a code of the group.
-  [[gnu::always_inline]] std::uint32_t translated(std::uint32_t column, Translation& translation,
-                                                  std::uint32_t code) const {
-    const std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
+  [[gnu::always_inline]] std::uint32_t translated(std::uint32_t column, Translation translation,
+                                                  std::uint64_t code) const {
+    const std::uint32_t known = translation[code].load(std::memory_order_relaxed);
     return __builtin_expect(known != 0, 1) ? known - 1 : look_up(column, translation, code);
   }
-  Translation& translation_of(std::uint32_t column) const;
-  std::uint32_t look_up(std::uint32_t column, Translation& translation, std::uint32_t code) const;
+  Translation translation_of(std::uint32_t column) const;
+  std::uint32_t look_up(std::uint32_t column, Translation translation, std::uint64_t code) const;
+  std::uint32_t code_of_value(std::uint32_t column, const Value& value) const;
   bool sees_extremes(std::uint32_t column, const std::uint64_t* mask) const;
-  columns::MainRange range_of(const RangeCondition& range) const;
+  columns::MainRange codes_of(const RangeCondition& range) const;
   ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   const Wanted& wanted(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots) const;
   void evaluate_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
@@ -126,8 +130,8 @@ class MainSegment : public Segment {
   std::vector<const columns::MainColumn*> columns_;
   std::uint32_t row_count_;
   std::unique_ptr<Rows> rows_;
-  std::unique_ptr<Translation[]> translations_;  // one per column
-  mutable std::mutex wanted_mutex_;              // protects wanted_; a leaf
+  std::unique_ptr<OwnTranslation[]> own_translations_;  // one per column
+  mutable std::mutex wanted_mutex_;                     // protects wanted_; a leaf
   mutable std::unordered_map<const BoundExpr*, std::unique_ptr<Wanted>> wanted_;
 };
 

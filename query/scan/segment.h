@@ -25,6 +25,13 @@ struct RangeCondition {
   bool high_excluded = false;
 };
 
+/// A condition as one segment tests it: worked out once, and used for several ranges of rows. The
+/// condition must outlive it.
+struct SegmentRange {
+  const RangeCondition* condition = nullptr;
+  columns::MainRange codes;  ///< for a segment whose columns are packed
+};
+
 /// Some rows of a segment: positions relative to `first`, ascending; null: all from 0 on.
 struct RowSelection {
   std::uint32_t first = 0;
@@ -96,20 +103,23 @@ class Segment {
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;
   }
-  /// The code, in the column's domain, of a value that a packed column has. Fails with kCorrupt.
-  virtual std::uint32_t domain_code(std::uint32_t /*column*/, const Value& /*value*/) const {
+  /// The code in the column's domain of an entry of a packed column, which is not NULL. Fails with
+  /// kCorrupt.
+  virtual std::uint32_t domain_code(std::uint32_t /*column*/, std::uint64_t /*entry*/) const {
     return CodeDomain::kNone;
   }
 
+  /// The condition for `reach` and `narrow` of this segment.
+  virtual SegmentRange range_of(const RangeCondition& condition) const { return {&condition, {}}; }
   /// The part of the segment's rows for which a condition holds, as far as it is known beforehand.
-  virtual Reach reach(const RangeCondition&) const { return Reach::kSome; }
+  virtual Reach reach(const SegmentRange&) const { return Reach::kSome; }
   /// Clears the bits of rows for which the condition does not hold. False: it cannot.
-  virtual bool narrow(const RangeCondition&, std::uint32_t /*first*/, std::size_t /*count*/,
+  virtual bool narrow(const SegmentRange&, std::uint32_t /*first*/, std::size_t /*count*/,
                       std::uint64_t* /*mask*/) const {
     return false;
   }
-  /// The same for any condition on one column alone, evaluated once per entry of the segment's own
-  /// dictionary. The condition must outlive the use of the segment, which recognises it by its
+  /// As `narrow`, for any condition on one column alone, evaluated once per entry of the segment's
+  /// own dictionary. The condition must outlive the use of the segment, which recognises it by its
   /// address.
   virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
                                  std::uint32_t /*slots*/, std::uint32_t /*first*/,

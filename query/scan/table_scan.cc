@@ -74,6 +74,7 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
     output_columns_.push_back(output.column);
   }
   locals_.resize(context.threads);
+  ranges_.resize(context.threads);
   explain_->details.push_back(fmt::format("{} row positions in {} segments",
                                           table_->row_positions(), table_->segments().size()));
   if (context.is_dry) explain_filters();
@@ -125,17 +126,23 @@ Schema TableScan::output_schema() const {
   return schema;
 }
 
-bool TableScan::is_ruled_out(const Segment& segment) const {
-  return std::any_of(filters_.begin(), filters_.end(), [&](const auto& filter) {
-    return filter->range && segment.reach(*filter->range) == Segment::Reach::kNone;
-  });
+// False: a filter rules the segment out, and later filters have no range yet.
+bool TableScan::find_ranges(const Segment& segment, Ranges& ranges) const {
+  ranges.resize(filters_.size());
+  for (std::size_t f = 0; f < filters_.size(); ++f) {
+    if (!filters_[f]->range) continue;
+    ranges[f] = segment.range_of(*filters_[f]->range);
+    if (segment.reach(ranges[f]) == Segment::Reach::kNone) return false;
+  }
+  return true;
 }
 
 // Whether all rows of a segment meet the filters.
-bool TableScan::needs_no_filter(const Segment& segment) const {
-  return std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
-    return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
-  });
+bool TableScan::needs_no_filter(const Segment& segment, const Ranges& ranges) const {
+  FLUGS_CHECK(ranges.size() == filters_.size());
+  for (std::size_t f = 0; f < filters_.size(); ++f)
+    if (!filters_[f]->range || segment.reach(ranges[f]) != Segment::Reach::kAll) return false;
+  return true;
 }
 
 // The segments in the order of their best values, then those that do not know them.
@@ -173,10 +180,11 @@ void TableScan::begin(const Sink& sink) {
   by_header_ = 0;
   const std::uint32_t at_once = std::min(kScanRows, sink.morsel_rows_max());
   FLUGS_CHECK(at_once >= kBatchRows);
+  Ranges ranges;
   for (const std::uint32_t s : best_first()) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
-    const bool takes_all = needs_no_filter(segment);
+    const bool takes_all = find_ranges(segment, ranges) && needs_no_filter(segment, ranges);
     const bool is_whole =
         !has_row_ids_ && sink.takes_segments() && segment.answers_whole() && takes_all;
     // A filter leaves few of a morsel's rows, and is quicker on many.
@@ -273,15 +281,16 @@ void TableScan::read_ahead(const Segment& segment) const noexcept {
 }
 
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
-  FLUGS_CHECK(morsel < morsels_.size());
+  FLUGS_CHECK(morsel < morsels_.size() && worker < ranges_.size());
   const Morsel& part = morsels_[morsel];
   const Segment& segment = *table_->segments()[part.segment];
-  if (is_ruled_out(segment)) {
+  Ranges& ranges = ranges_[worker];
+  if (!find_ranges(segment, ranges)) {
     skipped_.fetch_add(part.rows, std::memory_order_relaxed);
     return;
   }
   const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
-  if (wanted && segment.reach(*wanted) == Segment::Reach::kNone) {
+  if (wanted && segment.reach(segment.range_of(*wanted)) == Segment::Reach::kNone) {
     skipped_.fetch_add(part.rows, std::memory_order_relaxed);
     behind_.fetch_add(part.rows, std::memory_order_relaxed);
     return;
@@ -289,7 +298,8 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   context_.check_stop();
   if (part.first == 0) read_ahead(segment);
   if (part.rows == segment.row_count() && part.rows > 0 && !has_row_ids_ && sink.takes_segments() &&
-      segment.answers_whole() && needs_no_filter(segment) && run_whole(segment, worker, sink))
+      segment.answers_whole() && needs_no_filter(segment, ranges) &&
+      run_whole(segment, worker, sink))
     return;
   Local& local = local_of(worker);
   const std::uint32_t block = segment.block_rows();
@@ -304,8 +314,9 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
 }
 
 // Returns a bit for each filter that needs no further test.
-std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std::size_t count,
-                                std::uint64_t* mask) {
+std::uint64_t TableScan::narrow(const Segment& segment, const Ranges& ranges, std::uint32_t first,
+                                std::size_t count, std::uint64_t* mask) {
+  FLUGS_CHECK(ranges.size() == filters_.size());
   std::uint64_t by_range = 0;
   std::uint64_t by_entries = 0;
   for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
@@ -313,7 +324,7 @@ std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std
     const std::uint64_t bit = std::uint64_t{1} << f;
     FLUGS_DCHECK(!filter.part_of || *filter.part_of < f);
     const bool is_done = filter.part_of && (by_range >> *filter.part_of & 1) != 0;
-    if (is_done || (filter.range && segment.narrow(*filter.range, first, count, mask)))
+    if (is_done || (filter.range && segment.narrow(ranges[f], first, count, mask)))
       by_range |= bit;
     else if (filter.columns.size() == 1 &&
              segment.narrow_by_entries(*filter.by_value, filter.columns[0],
@@ -366,11 +377,11 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   if (left == 0) return;
   if (!segment.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
   if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
-      wanted && segment.narrow(*wanted, first, count, mask)) {
+      wanted && segment.narrow(segment.range_of(*wanted), first, count, mask)) {
     left = columns::count_bits(mask, 0, count);
     if (left == 0) return;
   }
-  const std::uint64_t narrowed = narrow(segment, first, count, mask);
+  const std::uint64_t narrowed = narrow(segment, ranges_[worker], first, count, mask);
   if (narrowed != 0) left = columns::count_bits(mask, 0, count);
   if (left == 0) return;
   if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() && !has_row_ids_ &&

@@ -76,8 +76,10 @@ class TableScan : public Source {
   ColumnView read(const Output& output, const Segment& segment, const RowSelection& rows,
                   Vec& out) const;
   void read_ahead(const Segment& segment) const noexcept;
-  bool is_ruled_out(const Segment& segment) const;
-  bool needs_no_filter(const Segment& segment) const;
+  /// The ranges of the filters in one segment, by filter.
+  using Ranges = std::vector<SegmentRange>;
+  bool find_ranges(const Segment& segment, Ranges& ranges) const;
+  bool needs_no_filter(const Segment& segment, const Ranges& ranges) const;
   std::vector<std::uint32_t> best_first() const;
   std::optional<RangeCondition> still_wanted(const Segment& segment, const Sink& sink) const;
   bool run_whole(const Segment& segment, std::uint32_t worker, Sink& sink);
@@ -86,8 +88,8 @@ class TableScan : public Source {
                  std::uint32_t worker, Sink& sink);
   void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
                  std::uint32_t worker, Sink& sink);
-  std::uint64_t narrow(const Segment& segment, std::uint32_t first, std::size_t count,
-                       std::uint64_t* mask);
+  std::uint64_t narrow(const Segment& segment, const Ranges& ranges, std::uint32_t first,
+                       std::size_t count, std::uint64_t* mask);
   std::size_t filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
                           Local& local);
   void explain_filters();
@@ -105,6 +107,7 @@ class TableScan : public Source {
   std::size_t by_header_ = 0;            // of these, segments of which only the header is read
   std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
+  std::vector<Ranges> ranges_;  // by worker, in the segment of its morsel
   ExplainPtr explain_;
   std::atomic<std::uint64_t> scanned_{0};
   std::atomic<std::uint64_t> delta_read_{0};  // of them, in the delta

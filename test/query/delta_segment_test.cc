@@ -83,13 +83,16 @@ TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") 
   CHECK(least.raw() == 0);
   CHECK(greatest.raw() == 9'000);
   std::uint64_t some = mask;
-  REQUIRE(late.segment().narrow(within(3'000, 7'500), 0, late.rows(), &some));
+  REQUIRE(
+      late.segment().narrow(late.segment().range_of(within(3'000, 7'500)), 0, late.rows(), &some));
   CHECK(some == (std::uint64_t{0b11111} << 3));
   std::uint64_t one = mask;
-  REQUIRE(late.segment().narrow(within(4'000, 4'000), 0, late.rows(), &one));
+  REQUIRE(
+      late.segment().narrow(late.segment().range_of(within(4'000, 4'000)), 0, late.rows(), &one));
   CHECK(one == std::uint64_t{1} << 4);
   std::uint64_t later = mask;  // a value of rows that are not seen
-  REQUIRE(late.segment().narrow(within(15'000, 15'000), 0, late.rows(), &later));
+  REQUIRE(late.segment().narrow(late.segment().range_of(within(15'000, 15'000)), 0, late.rows(),
+                                &later));
   CHECK(later == 0);
 }
 
@@ -101,8 +104,10 @@ TEST_CASE("a ValueID out of range is damage if the row counts, for every reader"
   Value least;
   Value greatest;
   CHECK_THROWS_AS(late.segment().extremes(0, 0, late.rows(), &all, least, greatest), Failure);
-  CHECK_THROWS_AS(late.segment().narrow(within(0, 5), 0, late.rows(), &all), Failure);
-  CHECK_THROWS_AS(late.segment().narrow(within(0, 0), 0, late.rows(), &all), Failure);
+  CHECK_THROWS_AS(
+      late.segment().narrow(late.segment().range_of(within(0, 5)), 0, late.rows(), &all), Failure);
+  CHECK_THROWS_AS(
+      late.segment().narrow(late.segment().range_of(within(0, 0)), 0, late.rows(), &all), Failure);
   Vec out;
   CHECK_THROWS_AS(late.segment().values(0, {0, nullptr, LateRows::kLater}, out), Failure);
 }

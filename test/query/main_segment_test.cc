@@ -163,16 +163,17 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
     for (const bool by_range : {true, false}) {
       std::vector<std::uint64_t> mask(kBatchRows / 64);
       for (std::size_t i = 0; i < count; ++i) mask[i / 64] |= std::uint64_t{1} << (i % 64);
-      const bool done = by_range
-                            ? range && world.segment().narrow(*range, first, count, mask.data())
-                            : world.segment().narrow_by_entries(bound, columns[0], slots, first,
-                                                                count, mask.data());
+      const bool done = by_range ? range && world.segment().narrow(world.segment().range_of(*range),
+                                                                   first, count, mask.data())
+                                 : world.segment().narrow_by_entries(bound, columns[0], slots,
+                                                                     first, count, mask.data());
       narrowed += done ? 1 : 0;
       if (done && mask != expected)
         return (by_range ? "by range, rows from " : "by entries, rows from ") +
                std::to_string(first);
     }
-    if (range && world.segment().reach(*range) == Segment::Reach::kNone && !chosen.empty())
+    if (range && world.segment().reach(world.segment().range_of(*range)) == Segment::Reach::kNone &&
+        !chosen.empty())
       return "a group that was ruled out has rows";
   }
   return {};
