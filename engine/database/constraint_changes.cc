@@ -62,7 +62,8 @@ Status ConstraintChanges::validate(Table& table, const std::string& what,
   {
     const Visit visiting(**context);
     LongCall call(options, "constraint");
-    held = rows_hold(RowValidation(table, (*context)->visibility, catalog_.is_closing(), call));
+    held = rows_hold(RowValidation(table.data(), table.references(), (*context)->visibility,
+                                   catalog_.is_closing(), call));
   }
   transactions_.abort(**context);
   if (!held.ok()) return held;

@@ -124,6 +124,11 @@ Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
 
 // ---------------------------------------------------------------------------------------- tables
 
+const TableData* DatabaseCore::table_data(TableId id) const noexcept {
+  const Table* const found = table(id);
+  return found == nullptr ? nullptr : &found->data();
+}
+
 Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
   const std::lock_guard guard(catalog_.ddl_mutex());  // the table does not go away meanwhile
   Table* target = table(id);

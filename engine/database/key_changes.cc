@@ -128,7 +128,7 @@ Status KeyChanges::make_key(Table& table, std::size_t place, const CallOptions& 
   };
   FLUGS_CHECK(table.keys()[place] != nullptr && !table.keys().can_find(place));
   if (!transactions_.wait_for_all(options.stop)) return given_up();
-  KeyBuild build(table, place);
+  KeyBuild build(table.data(), table.index_build(), place);
   std::uint64_t snapshot = 0;
   {
     const Result<TransactionContext*> context =

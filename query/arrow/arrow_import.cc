@@ -12,7 +12,7 @@
 #include "engine/database/transaction_access.h"
 #include "query/arrow/arrow_import_array.h"
 #include "query/arrow/arrow_import_format.h"
-#include "tables/table/table.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::query {
 
@@ -101,7 +101,8 @@ Result<std::vector<ArrowField>> fields_for(const Transaction& transaction, Table
                                            const ArrowSchema& schema) {
   const engine::Call call(engine::TransactionAccess::context(transaction));
   if (Status s = engine::TransactionAccess::check(transaction); !s.ok()) return s;
-  const engine::Table* const found = engine::TransactionAccess::core(transaction).table(table);
+  const engine::TableData* const found =
+      engine::TransactionAccess::core(transaction).table_data(table);
   if (found == nullptr) return engine::no_table();
   return fields_of(schema, found->schema());
 }

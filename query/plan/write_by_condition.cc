@@ -11,8 +11,8 @@
 #include "engine/database/transaction_access.h"
 #include "flugs/query.h"
 #include "flugs/transaction.h"
+#include "tables/data/table_data.h"
 #include "tables/table/row_writer.h"
-#include "tables/table/table.h"
 
 namespace flugs {
 
@@ -23,7 +23,7 @@ using query::Query;
 using query::QueryResult;
 
 // The ids of the rows, and the new values of their columns.
-Query rows_to_write(const engine::Table& table, const query::Expr& where,
+Query rows_to_write(const engine::TableData& table, const query::Expr& where,
                     std::span<const Assignment> changes) {
   std::vector<query::Item> outputs = {query::row_id()};
   for (std::size_t i = 0; i < changes.size(); ++i)
@@ -37,8 +37,8 @@ query::RunOptions run_options(const CallOptions& options) {
 }
 
 // The caller has not made the query: a stop is told in the words of its own call.
-Status why_not_found(const Status& failed, const engine::Table& table, const CallOptions& options,
-                     const engine::TransactionContext& context) {
+Status why_not_found(const Status& failed, const engine::TableData& table,
+                     const CallOptions& options, const engine::TransactionContext& context) {
   const bool is_stopped = failed.code() == StatusCode::kCancelled &&
                           options.stop.stop_requested() && !context.ending.is_to_end();
   return is_stopped ? stopped_by_caller("table " + table.name()) : failed;
@@ -52,14 +52,14 @@ RowId id_in(const QueryResult& rows, std::size_t row) {
 /// may have cascaded to them.
 class VersionsMade {
  public:
-  VersionsMade(const engine::Table& table, const engine::TransactionContext& context) noexcept
+  VersionsMade(const engine::TableData& table, const engine::TransactionContext& context) noexcept
       : table_(table), context_(context), next_(context.writes.size()) {}
 
   RowId newest(RowId row) {
     for (; next_ < context_.writes.size(); ++next_)
       if (const mvcc::Write& write = context_.writes[next_];
           !write.deletes && write.table == table_.id().value())
-        after_[table_.rows().previous(write.row)] = write.row;
+        after_[table_.rows.previous(write.row)] = write.row;
     std::uint32_t newest = row.value();
     for (auto at = after_.find(newest); at != after_.end(); at = after_.find(newest))
       newest = at->second;
@@ -67,14 +67,14 @@ class VersionsMade {
   }
 
  private:
-  const engine::Table& table_;
+  const engine::TableData& table_;
   const engine::TransactionContext& context_;
   std::size_t next_;  // the first write that is not listed yet
   std::unordered_map<std::uint32_t, std::uint32_t> after_;  // version by the version before it
 };
 
 // The columns of the assignments; the values are not set yet.
-Result<std::vector<ColumnValue>> columns_of(const engine::Table& table,
+Result<std::vector<ColumnValue>> columns_of(const engine::TableData& table,
                                             std::span<const Assignment> changes) {
   if (changes.empty())
     return Status(StatusCode::kInvalidArgument,
@@ -100,12 +100,14 @@ Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
-  const Query rows = rows_to_write(**target, where, {});
+  const engine::TableData* const data = database_->table_data(table);
+  if (data == nullptr) return engine::no_table();
+  const Query rows = rows_to_write(*data, where, {});
   query::RunOptions finding = run_options(options);
   return remove_found(**target, "", options, [&](std::vector<RowId>& found) -> Status {
     const Result<QueryResult> result = rows.run(*this, finding);
     finding.progress = {};
-    if (!result.ok()) return why_not_found(result.status(), **target, options, *context_);
+    if (!result.ok()) return why_not_found(result.status(), *data, options, *context_);
     for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));
     return {};
   });
@@ -126,21 +128,23 @@ Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
-  Result<std::vector<ColumnValue>> columns = columns_of(**target, changes);
+  const engine::TableData* const data = database_->table_data(table);
+  if (data == nullptr) return engine::no_table();
+  Result<std::vector<ColumnValue>> columns = columns_of(*data, changes);
   if (!columns.ok()) return columns.status();
-  const Query rows = rows_to_write(**target, where, changes);
+  const Query rows = rows_to_write(*data, where, changes);
   query::RunOptions finding = run_options(options);
   LongCall progress(options, "update_where");
   engine::ManyRows statement(*context_);
   for (;;) {
     const Result<QueryResult> found = rows.run(*this, finding);
-    if (!found.ok()) return why_not_found(found.status(), **target, options, *context_);
+    if (!found.ok()) return why_not_found(found.status(), *data, options, *context_);
     finding.progress = {};
     Status done;
-    VersionsMade made(**target, *context_);
+    VersionsMade made(*data, *context_);
     for (std::size_t row = 0; done.ok() && row < found->row_count(); ++row) {
       if (!progress.goes_on_at_row(row, found->row_count())) {
-        done = stopped_by_caller("table " + (*target)->name());
+        done = stopped_by_caller("table " + data->name());
         break;
       }
       for (std::size_t i = 0; i < columns->size(); ++i)

@@ -12,7 +12,7 @@
 #include "base/long_call.h"
 #include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
 
 namespace flugs::engine {
 
@@ -44,8 +44,8 @@ ColumnsWriter::ColumnsWriter(RowWriter& writer, const TableDefinition& now,
       cells_(std::make_unique_for_overwrite<BlockCells[]>(now.columns.size())),
       block_(std::make_unique_for_overwrite<Block>()),
       numbered_(now.columns.size()) {
-  const bool has_numbers = writer.table_.numbers() != nullptr;
-  const std::size_t numbered = writer.table_.table_columns().numbered_column();
+  const bool has_numbers = data_.constraints.any_of(RowConstraints::kNumbered);
+  const std::size_t numbered = writer.columns_.numbered_column();
   if (has_numbers && now.has_column(numbered)) numbered_ = numbered;
 }
 
@@ -182,7 +182,7 @@ Status ColumnsWriter::why_refused(std::size_t row, std::size_t column) const {
 Status ColumnsWriter::number(std::size_t rows) {
   BlockColumn& values = values_[numbered_];
   if (!values.has_nulls) return {};
-  AutoIncrement* const source = writer_.table_.table_columns().number_source();
+  AutoIncrement* const source = writer_.columns_.number_source();
   ValueBlock& numbers = context_.local_rows.of(writer_.table_).numbers;
   const bool is_narrow = now_.columns[numbered_].type == Type::kInt32;
   for (std::size_t i = 0; i < rows; ++i) {

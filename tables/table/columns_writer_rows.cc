@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "tables/table/columns_writer.h"
-#include "tables/table/table.h"
 
 namespace flugs::engine {
 

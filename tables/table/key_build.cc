@@ -8,7 +8,9 @@
 #include "base/check.h"
 #include "base/long_call.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
+#include "tables/table/row_reader.h"
 
 namespace flugs::engine {
 
@@ -20,38 +22,38 @@ constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
 
-KeyBuild::KeyBuild(const Table& table, std::size_t place) noexcept
-    : table_(table), key_(*table.keys()[place]), place_(place) {}
+KeyBuild::KeyBuild(const TableData& data, const IndexBuild& build, std::size_t place) noexcept
+    : data_(data), build_(build), key_(*data.keys[place]), place_(place) {}
 
 // Whether the row is committed and no transaction is deleting it.
 bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {
   using Fate = mvcc::Visibility::Fate;
-  const mvcc::VersionLayout& version = table_.rows().version(row);
+  const mvcc::VersionLayout& version = data_.rows.version(row);
   return snapshot.resolve(version.created).fate == Fate::kCommitted &&
          snapshot.resolve(version.deleted).fate == Fate::kNothing;
 }
 
 Status KeyBuild::is_repeated(std::span<const Value> values) const {
   return Status(StatusCode::kConstraintViolated,
-                fmt::format("table {}, key {}: more than one row has {}", table_.name(),
-                            key_.name(), key_.describe(values)));
+                fmt::format("table {}, key {}: more than one row has {}", data_.name(), key_.name(),
+                            key_.describe(values)));
 }
 
 void KeyBuild::note_doubt(std::uint32_t row) {
   std::vector<Constant> values;
   for (const std::uint16_t column : key_.columns())
-    values.emplace_back(table_.rows().view(row).value(*table_.columns()[column], column));
+    values.emplace_back(data_.rows.view(row).value(*data_.columns[column], column));
   doubts_.push_back(std::move(values));
 }
 
 Status KeyBuild::may_go_on(std::uint32_t row, std::uint32_t end, const std::atomic<bool>& stops,
                            LongCall& call) const {
-  if (table_.is_dropped()) return no_table();
+  if (data_.is_dropped()) return no_table();
   if (stops.load(std::memory_order_relaxed))
     return Status(StatusCode::kCancelled,
-                  fmt::format("table {}: the database is being closed", table_.name()));
+                  fmt::format("table {}: the database is being closed", data_.name()));
   if (!call.goes_on(row, end))
-    return stopped_by_caller(fmt::format("table {}, key {}", table_.name(), key_.name()));
+    return stopped_by_caller(fmt::format("table {}, key {}", data_.name(), key_.name()));
   return {};
 }
 
@@ -61,18 +63,18 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
   LongCall call(options, "add_key");
   std::vector<std::uint32_t> met;
   std::vector<columns::OrderedEntry> entries;
-  const std::uint32_t end = table_.rows().rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsBetweenStops == 0)
       if (Status s = may_go_on(row, end, stops, call); !s.ok()) return s;
-    if (!snapshot.sees(table_.rows().version(row))) continue;
+    if (!snapshot.sees(data_.rows.version(row))) continue;
     if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
     if (entries.size() == kEntriesPerBatch) key_.entries().add_existing_ordered(entries);
     met.clear();
     key_.entries().add_existing(
         row, key_.hash_of(row),
         [&](std::uint32_t newer, std::uint32_t older) {
-          return table_.index_build().leads_to(key_, newer, older, snapshot);
+          return build_.leads_to(key_, newer, older, snapshot);
         },
         [&](std::uint32_t other) { met.push_back(other); });
     if (met.empty()) continue;
@@ -80,7 +82,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
       if (is_there(row, snapshot) && is_there(other, snapshot)) {
         std::array<Value, kKeyColumnsMax> values;
         const std::size_t count = key_.columns().size();
-        table_.reader().values_of(row, key_.columns(), std::span(values.data(), count));
+        RowReader(data_, build_).values_of(row, key_.columns(), std::span(values.data(), count));
         return is_repeated(std::span(values.data(), count));
       }
     note_doubt(row);
@@ -96,7 +98,7 @@ Status KeyBuild::settle_doubts(const mvcc::Visibility& now) const {
     FLUGS_DCHECK(doubt.size() == key_.columns().size());
     values.clear();
     for (const Constant& constant : doubt) values.push_back(constant.value());
-    if (table_.reader().is_key_twice(place_, values, now)) return is_repeated(values);
+    if (RowReader(data_, build_).is_key_twice(place_, values, now)) return is_repeated(values);
   }
   return {};
 }

@@ -18,8 +18,9 @@ class LongCall;
 
 namespace flugs::engine {
 
+class IndexBuild;
 class KeyIndex;
-class Table;
+struct TableData;
 
 /// Makes the index of a key that is added to a table with rows, while transactions run.
 ///
@@ -35,7 +36,8 @@ class Table;
 /// Thread-safety: one thread.
 class KeyBuild {
  public:
-  KeyBuild(const Table& table, std::size_t place) noexcept;
+  /// `build` is the table's.
+  KeyBuild(const TableData& data, const IndexBuild& build, std::size_t place) noexcept;
 
   /// Enters the rows that `snapshot`, of an open transaction, sees. Fails with kConstraintViolated,
   /// kNotFound (the table is being dropped), kCancelled (`stops`, or the caller has asked to stop).
@@ -54,7 +56,8 @@ class KeyBuild {
   void note_doubt(std::uint32_t row);
   Status is_repeated(std::span<const Value> values) const;
 
-  const Table& table_;
+  const TableData& data_;
+  const IndexBuild& build_;
   KeyIndex& key_;
   std::size_t place_;
   std::vector<std::vector<Constant>> doubts_;  // values of the key

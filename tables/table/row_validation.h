@@ -17,7 +17,8 @@ class LongCall;
 
 namespace flugs::engine {
 
-class Table;
+class TableReferences;
+struct TableData;
 
 /// Checks whether the rows of a table fulfil a constraint that is being added to it, while
 /// transactions go on.
@@ -31,9 +32,11 @@ class Table;
 /// Thread-safety: one thread, in an open transaction.
 class RowValidation final {
  public:
-  RowValidation(const Table& table, const mvcc::Visibility& snapshot,
-                const std::atomic<bool>& stops, LongCall& call) noexcept
-      : table_(table), snapshot_(snapshot), stops_(stops), call_(call) {}
+  /// `references` are the table's.
+  RowValidation(const TableData& data, const TableReferences& references,
+                const mvcc::Visibility& snapshot, const std::atomic<bool>& stops,
+                LongCall& call) noexcept
+      : data_(data), references_(references), snapshot_(snapshot), stops_(stops), call_(call) {}
 
   Status check(const CheckConstraint& check) const;
   Status not_null(std::size_t column) const;
@@ -44,7 +47,8 @@ class RowValidation final {
   std::string name_of(std::uint32_t row) const;
   Status each_row(FunctionRef<Status(std::uint32_t row)> judge) const;
 
-  const Table& table_;
+  const TableData& data_;
+  const TableReferences& references_;
   const mvcc::Visibility& snapshot_;
   const std::atomic<bool>& stops_;
   LongCall& call_;

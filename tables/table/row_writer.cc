@@ -44,7 +44,7 @@ void RowWriter::note_cells(const std::byte* row, std::uint32_t row_bytes) noexce
 }
 
 RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
-    : table_(table), data_(table.data()), context_(context) {
+    : table_(table), data_(table.data()), columns_(table.table_columns()), context_(context) {
   FLUGS_DCHECK(context.is_writing);
 }
 

@@ -20,6 +20,7 @@ namespace flugs::engine {
 
 class ColumnsWriter;
 class Table;
+class TableColumns;
 
 /// What one transaction writes to the rows of one table. A writer holds nothing: make one for each
 /// statement.
@@ -172,6 +173,7 @@ class RowWriter final {
 
   Table& table_;
   TableData& data_;
+  TableColumns& columns_;
   TransactionContext& context_;
 };
 

@@ -12,7 +12,7 @@
 #include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
 #include "tables/table/row_writer.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
@@ -128,8 +128,8 @@ Status RowWriter::complete_row(const TableDefinition& now, std::span<const Colum
 // Gives numbers to rows without one, in a copy, unless the numbered column has been dropped.
 Status RowWriter::number_rows(const TableDefinition& now, std::span<const Value>& values,
                               std::size_t width) {
-  AutoIncrement* const source = table_.table_columns().number_source();
-  const std::size_t numbered = table_.table_columns().numbered_column();
+  AutoIncrement* const source = columns_.number_source();
+  const std::size_t numbered = columns_.numbered_column();
   if (source == nullptr || now.columns[numbered].is_dropped) return {};
   FLUGS_DCHECK(numbered < width);
   bool has_all = true;

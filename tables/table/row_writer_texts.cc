@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "tables/table/row_writer.h"
-#include "tables/table/table.h"
 #include "tables/transactions/left_texts.h"
 
 namespace flugs::engine {

@@ -96,7 +96,6 @@ class TableColumns final {
                                               columns::Decoder& decoder);
   std::vector<pmem::Extent> added_extents() const;
   Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
-  Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
   Status check_widest_row(TableSchema schema) const;
   void take_names_over();
 

@@ -12,7 +12,6 @@
 #include "tables/catalog/schema_codec.h"
 #include "tables/data/table_data.h"
 #include "tables/data/table_layout.h"
-#include "tables/table/table.h"
 #include "tables/table/table_columns.h"
 #include "tables/table/table_references.h"
 
@@ -106,29 +105,10 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
                                "and bytes string; instead add a column, fill it and drop this one",
                                to_string(column.type), to_string(type)));
   if (column.type != type) {
-    if (Status s = check_unreferred(stored, number); !s.ok()) return s;
+    if (Status s = references_.check_unreferred(stored, number); !s.ok()) return s;
   }
   if (const Status s = check_room_for_edition(stored, number); !s.ok())
     return refused(s.code(), std::string(s.message()));
-  return {};
-}
-
-// Checks that no foreign key uses the column: foreign keys compare values of one type.
-Status TableColumns::check_unreferred(const StoredSchema& stored, std::size_t number) const {
-  const ColumnSchema& column = stored.schema.columns[number];
-  const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
-  };
-  for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
-    if (names(foreign.columns, column.name))
-      return refused(StatusCode::kConstraintViolated,
-                     fmt::format("foreign key {} uses it", foreign.name));
-  if (references_.referrers() != nullptr)
-    for (const ForeignKey* foreign : *references_.referrers())
-      if (names(stored.schema.keys[foreign->parent_key].columns, column.name))
-        return refused(StatusCode::kConstraintViolated,
-                       fmt::format("foreign key {} of table {} refers to it",
-                                   foreign->schema().name, foreign->child.name()));
   return {};
 }
 

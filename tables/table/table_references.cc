@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/shown.h"
+#include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
 #include "tables/transactions/read_set.h"
@@ -267,6 +268,24 @@ Result<bool> TableReferences::check(const mvcc::Write& write, const mvcc::Visibi
 }
 
 // ---------------------------------------------------------------------------------------- audits
+
+Status TableReferences::check_unreferred(const StoredSchema& stored, std::size_t column) const {
+  FLUGS_CHECK(column < stored.schema.columns.size());
+  const std::string& name = stored.schema.columns[column].name;
+  const auto used_by = [&](const std::string& what) {
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: {}", table_.name(), name, what));
+  };
+  for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
+    if (names(foreign.columns, name))
+      return used_by(fmt::format("foreign key {} uses it", foreign.name));
+  if (referrers() != nullptr)
+    for (const ForeignKey* foreign : *referrers())
+      if (names(stored.schema.keys[foreign->parent_key].columns, name))
+        return used_by(fmt::format("foreign key {} of table {} refers to it",
+                                   foreign->schema().name, foreign->child.name()));
+  return {};
+}
 
 Status TableReferences::verify(const mvcc::Visibility& visibility) const {
   if (foreign_keys().empty()) return {};

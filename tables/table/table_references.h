@@ -20,6 +20,7 @@ namespace flugs::engine {
 
 class ReadSet;
 class Table;
+struct StoredSchema;
 
 /// The foreign keys of a table, and those of all tables that lead to it: which table knows which,
 /// and whether the rows fulfil them. What statements do to referring rows is in Cascade.
@@ -67,6 +68,9 @@ class TableReferences final {
     return list == nullptr ? std::span<ForeignKey* const>() : std::span<ForeignKey* const>(*list);
   }
 
+  /// Checks that no foreign key uses a column of the table's schema: foreign keys compare values of
+  /// one type. Fails with kConstraintViolated.
+  Status check_unreferred(const StoredSchema& stored, std::size_t column) const;
   /// Whether foreign keys hold for a row that was written, or for rows that referred to it. The
   /// value says whether that may change until the transaction commits. Fails with
   /// kConstraintViolated, after noting in `reads` what was read; kConflict.

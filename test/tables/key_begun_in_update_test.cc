@@ -66,7 +66,7 @@ struct Notes {
   void make_key() {
     engine::Table& table = *database->table(id);
     Transaction snapshot = begin();
-    engine::KeyBuild build(table, 1);
+    engine::KeyBuild build(table.data(), table.index_build(), 1);
     const std::atomic<bool> stops{false};
     must(build.enter_rows(engine::TransactionAccess::context(snapshot)->visibility, stops));
     snapshot.abort();

@@ -292,7 +292,7 @@ TEST_CASE("rows with one key that are in flight are checked again", "[engine]") 
   change(writer, 2, 2);  // the new version of one that is not in
   Transaction snapshot = begin();
   const mvcc::Visibility& sees = engine::TransactionAccess::context(snapshot)->visibility;
-  engine::KeyBuild build(table, 1);
+  engine::KeyBuild build(table.data(), table.index_build(), 1);
   const std::atomic<bool> stops{false};
   must(build.enter_rows(sees, stops));
   CHECK(build.has_doubts());
@@ -349,7 +349,7 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
     must(writer.commit());
   }
   Transaction snapshot = begin();
-  engine::KeyBuild build(table, 1);
+  engine::KeyBuild build(table.data(), table.index_build(), 1);
   const std::atomic<bool> stops{false};
   must(build.enter_rows(engine::TransactionAccess::context(snapshot)->visibility, stops));
   CHECK_FALSE(build.has_doubts());

@@ -10,9 +10,9 @@
 #include "flugs/expression.h"
 #include "flugs/merge.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/data/table_data.h"
 #include "tables/keys/key_compare.h"
 #include "tables/keys/key_prefix.h"
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -193,11 +193,11 @@ TEST_CASE("cells of a dropped column make no difference between keys", "[engine]
                                              std::string(20, static_cast<char>('a' + i))))}))
                        .row.value());
   must(t.commit());
-  const engine::Table& now = *database->table(table);
+  const engine::TableData& now = *database->table_data(table);
   for (const std::uint16_t column : {1, 2, 3}) {
-    const engine::KeyCompare compare(now.columns(), {0, column});
-    const engine::RowView a = now.rows().view(rows[0]);
-    const engine::RowView b = now.rows().view(rows[1]);
+    const engine::KeyCompare compare(now.columns, {0, column});
+    const engine::RowView a = now.rows.view(rows[0]);
+    const engine::RowView b = now.rows.view(rows[1]);
     CHECK_FALSE(compare.is_same(a, b));
     CHECK(compare.order(a, b) < 0);
     must(database->drop_column(table, ColumnId(column)));

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "flugs/merge.h"
-#include "tables/table/table.h"
+#include "tables/data/table_data.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -214,12 +214,12 @@ TEST_CASE("no row is guessed where only one in many is in the order of the key",
     for (std::int64_t i = 63; i >= 0; --i) must(t.insert(table, {Value::int64(page * 64 + i)}));
   must(t.commit());
   t = must(database->begin(AccessMode::kReadOnly));
-  const engine::Table* const core = database->table(table);
+  const engine::TableData* const core = database->table_data(table);
   std::int64_t guessed = 0;
   std::int64_t right = 0;
   for (std::int64_t i = 0; i < 64 * kPages; ++i) {
     const std::int64_t id = i * 7'919 % (64 * kPages);
-    const std::uint32_t guess = core->keys()[0]->guess().row_of(Value::int64(id));
+    const std::uint32_t guess = core->keys[0]->guess().row_of(Value::int64(id));
     const Result<Row> row = t.get({table, 0}, {Value::int64(id)});
     REQUIRE(row.ok());
     guessed += guess != kNoRow ? 1 : 0;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tables/table/table.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::crash {
 
@@ -83,8 +83,8 @@ std::vector<Value> log_entry(std::int32_t id, std::int64_t amount) {
 void fill_with_dead_rows(CrashRig& rig) {
   constexpr std::uint32_t kRowsSwept = 1U << 13;  // as in tables/opening/row_sweep.cc
   constexpr std::uint32_t kRowsLeft = 2 * engine::UnsweptRows::kBlockRows;
-  const engine::Table& table = *rig.core().table(*rig.core().find_table("log"));
-  while (table.rows().rows_end() < kRowsSwept + kRowsLeft) {
+  const engine::TableData& table = *rig.core().table_data(*rig.core().find_table("log"));
+  while (table.rows.rows_end() < kRowsSwept + kRowsLeft) {
     Writes inserts;
     Writes removes;
     for (std::int32_t id = 10000; id < 10064; ++id) {
