@@ -30,12 +30,17 @@ const std::map<std::string, bench::YcsbDistribution> kYcsbDistributions = {
     {"uniform", bench::YcsbDistribution::kUniform},
     {"latest", bench::YcsbDistribution::kLatest}};
 
+const std::map<std::string, bench::YcsbKeys> kYcsbKeys = {{"hashed", bench::YcsbKeys::kHashed},
+                                                          {"ordered", bench::YcsbKeys::kOrdered},
+                                                          {"integer", bench::YcsbKeys::kInteger}};
+
 struct YcsbCommandOptions {
   PoolRunOptions database;
   std::string workload = "a";
   std::string distribution;  ///< empty: the workload's
-  bool ordered_numbers = false;
+  std::string keys;          ///< empty: the workload's
   std::uint64_t records = 100'000;
+  std::uint32_t fields = 0;  ///< 0: the workload's
   std::uint32_t field_bytes = 100;
   std::uint32_t users = 1;
   double seconds = 10;
@@ -58,8 +63,8 @@ struct YcsbCommandOptions {
     bench::YcsbRunOptions run;
     run.rows = bench::ycsb_rows(kind(), records);
     run.rows.field_bytes = field_bytes;
-    if (ordered_numbers && run.rows.keys == bench::YcsbKeys::kHashed)
-      run.rows.keys = bench::YcsbKeys::kOrdered;
+    if (fields != 0) run.rows.fields = fields;
+    if (!keys.empty()) run.rows.keys = kYcsbKeys.at(keys);
     run.mix = bench::ycsb_mix(kind());
     if (!distribution.empty()) run.mix.distribution = kYcsbDistributions.at(distribution);
     run.users = users;
@@ -76,9 +81,10 @@ std::string distribution_name(const bench::YcsbMix& mix) {
   return "unknown";
 }
 
-const char* keys_name(const bench::YcsbRows& rows) {
-  if (rows.keys == bench::YcsbKeys::kInteger) return "integer";
-  return rows.keys == bench::YcsbKeys::kHashed ? "hashed" : "ordered";
+std::string keys_name(const bench::YcsbRows& rows) {
+  for (const auto& [name, keys] : kYcsbKeys)
+    if (keys == rows.keys) return name;
+  return "unknown";
 }
 
 /// Everything a run gave.
@@ -276,11 +282,18 @@ void add_workload_options(CLI::App& command, YcsbCommandOptions& options) {
       .add_option("--distribution", options.distribution,
                   "Distribution of the rows that are asked for, instead of the workload's")
       ->check(CLI::IsMember(kYcsbDistributions));
-  command.add_flag("--ordered-keys", options.ordered_numbers,
-                   "Keys in the order of the rows, not hashed as YCSB has them by default");
+  command
+      .add_option("--keys", options.keys,
+                  "Keys instead of the workload's: texts with a hash, as YCSB has them by default, "
+                  "texts in the order of the rows, or int64")
+      ->check(CLI::IsMember(kYcsbKeys));
   command.add_option("--records", options.records, "Rows that are loaded")
       ->check(CLI::Range(std::uint64_t{10}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
+  command
+      .add_option("--fields", options.fields,
+                  "Fields of a row; any number but the workload's differs from YCSB")
+      ->check(CLI::Range(1u, bench::kYcsbFieldsMax));
   command
       .add_option("--field-bytes", options.field_bytes,
                   "Size of a field; any number but 100 differs from YCSB")
