@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -65,6 +67,8 @@ void BatchWaiters::end_write(Lock& lock, bool is_last) noexcept {
                                                    write_time_ + write_time_ / kGrowthPart);
   Group& done = groups_[written_group_];
   Group& next = groups_[written_group_ ^ 1];
+  FLUGS_CHECK(done.returning <= done.sleepers + 1);  // the thread that writes
+  FLUGS_CHECK(next.returning <= next.sleepers);
   served_ = std::exchange(done.returning, 0);
   behind_ = next.sleepers;
   arrived_before_ = arrived_.load(std::memory_order_relaxed);

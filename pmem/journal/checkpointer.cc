@@ -110,6 +110,7 @@ Status Checkpointer::write_now(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 Status Checkpointer::write_pages(std::uint64_t first, std::uint64_t end, JournalPlace& needed) {
+  FLUGS_CHECK(first <= end && end <= pages_max_);
   for (std::uint64_t page = dirty_.next(first, end); page < end; page = dirty_.next(page, end)) {
     const std::uint64_t first_of_batch = page;
     if (Status s = write_batch(page, end, needed); !s.ok()) return s;

@@ -24,7 +24,7 @@ namespace flugs::pmem {
 //             former content over the new. 3 before 5.
 // Need not:   succeed. The caller then flushes the pages, behind the record of step 1.
 bool DirectWriter::write(std::span<std::byte> pages) noexcept {
-  FLUGS_CHECK(pages.data() >= base_);
+  FLUGS_CHECK(pages.data() >= base_ && !pages.empty());
   const auto offset = static_cast<std::uint64_t>(pages.data() - base_);
   FLUGS_CHECK(offset % kPageBytes == 0 && pages.size() % kPageBytes == 0);
   const std::scoped_lock lock(mutex_);

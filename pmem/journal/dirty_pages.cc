@@ -14,6 +14,7 @@
 namespace flugs::pmem {
 
 Result<DirtyPages> DirtyPages::reserve(std::uint64_t bytes, const std::string& where) {
+  FLUGS_CHECK(bytes != 0);
   const std::uint64_t pages = (bytes + kPageBytes - 1) / kPageBytes;
   void* const marks = ::mmap(nullptr, pages, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -15,6 +16,7 @@ namespace flugs::pmem {
 namespace {
 
 constexpr std::uint64_t kPartRunsMax = 4096;
+static_assert(kPartRunsMax <= std::numeric_limits<decltype(RecordHead::runs)>::max());
 /// What replay costs, measured: the device reads the bytes, and meanwhile another thread checks and
 /// stores them; a page is copied on its first store.
 constexpr std::uint64_t kReadNsPerKib = 1500;
@@ -43,12 +45,14 @@ Journal::Journal(JournalFile& file, RecordRing ring, DirtyPages& dirty, const st
       recycled_(file.head().tail),
       durable_(tail_),
       soon_(*this) {
+  FLUGS_CHECK(ring_.bytes() == 2 * segment_bytes_);
   if (end.epoch != 0) resume_behind(end.place);
 }
 
 /// A torn batch ends within a page. The page stays as it is, and this record says where it ended.
 void Journal::resume_behind(JournalPlace place) noexcept {
   constexpr std::uint64_t kBytes = sizeof(RecordHead) + sizeof(ResumeBody);
+  static_assert(kBytes % kRecordStep == 0);
   const ResumeBody body{.continues = place, .epoch = epoch_};
   std::memcpy(ring_.at(tail_) + sizeof(RecordHead), &body, sizeof body);
   put(RecordKind::kResume, kBytes);
@@ -69,6 +73,8 @@ Journal::Lock Journal::lock_soon() noexcept {
 /// Under mutex_: ends the record of `bytes` at tail_ with its checksum, which goes into the place
 /// that write_record has left.
 void Journal::seal(std::byte* record, std::uint64_t bytes) noexcept {
+  FLUGS_DCHECK(bytes >= sizeof(RecordHead) && bytes % kRecordStep == 0);
+  FLUGS_DCHECK(tail_ % segment_bytes_ + bytes <= segment_bytes_);
   const std::uint64_t checksum = checksum_of({record, bytes}, {journal_id_, tail_, epoch_});
   std::memcpy(record, &checksum, sizeof checksum);
   tail_ += bytes;
@@ -199,10 +205,12 @@ bool Journal::make_room(Lock& lock, std::uint64_t bytes) noexcept {
 /// is_writing_. After a failure it is unknown which bytes of the batch are on the medium. So it is
 /// never written again, and nothing behind it: what is durable stays a prefix of what was done.
 void Journal::write_batch(Lock& lock, Returns returns) noexcept {
+  FLUGS_CHECK(lock.owns_lock() && is_writing_);
   const JournalPlace begin = durable();
   FLUGS_CHECK(begin % kPageBytes == 0 && begin < tail_);
   const JournalPlace end_max = segment_end(begin, segment_bytes_);
   if (tail_ < end_max) pad_to(page_end(tail_));
+  FLUGS_CHECK(tail_ - begin <= ring_.bytes());  // nothing that waits was overwritten
   const JournalPlace end = std::min(tail_, end_max);
   batch_end_ = end;
   waiters_.begin_write(returns);

@@ -21,6 +21,10 @@ struct alignas(kPageBytes) Page {
   std::array<std::byte, kPageBytes> bytes{};
 };
 
+bool is_page_of_memory(const std::byte* begin) noexcept {
+  return reinterpret_cast<std::uintptr_t>(begin) % kPageBytes == 0;
+}
+
 }  // namespace
 
 std::string journal_path(const std::string& pool_path) { return pool_path + ".journal"; }
@@ -234,7 +238,10 @@ Status JournalFile::write_zeros(std::uint64_t bytes) {
   return sync_folder_of(path_);
 }
 
+/// An opening would refuse what is checked here.
 Status JournalFile::write_head(JournalHead next) {
+  FLUGS_CHECK(next.data_bytes == shape_.data_bytes && next.segment_bytes == shape_.segment_bytes);
+  FLUGS_CHECK(next.tail <= next.needed && next.needed - next.tail <= shape_.data_bytes);
   next.sequence = head_.sequence + 1;
   next.checksum = checksum_of(next);
   Page page;
@@ -247,6 +254,7 @@ Status JournalFile::write_head(JournalHead next) {
 Status JournalFile::write(JournalPlace place, std::span<const std::byte> bytes) {
   FLUGS_DCHECK(place % kPageBytes == 0 && bytes.size() % kPageBytes == 0);
   FLUGS_DCHECK(place % shape_.segment_bytes + bytes.size() <= shape_.segment_bytes);
+  FLUGS_CHECK(is_page_of_memory(bytes.data()));  // else direct writes would be left for good
   return write_durably(kJournalDataOffset + place % shape_.data_bytes, bytes);
 }
 
@@ -274,6 +282,8 @@ Status JournalFile::write_durably(std::uint64_t offset, std::span<const std::byt
 }
 
 Status JournalFile::read(JournalPlace place, std::span<std::byte> bytes) const {
+  FLUGS_DCHECK(place % shape_.segment_bytes + bytes.size() <= shape_.segment_bytes);
+  FLUGS_CHECK(is_page_of_memory(bytes.data()));
   std::uint64_t offset = kJournalDataOffset + place % shape_.data_bytes;
   while (!bytes.empty()) {
     const ssize_t got = ::pread(fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));

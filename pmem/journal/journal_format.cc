@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kSegmentBytesMin = 4 * kPageBytes;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kSegmentsMin = 4;
+static_assert(std::has_single_bit(kSegmentBytesMin) && std::has_single_bit(kSegmentBytesMax));
+static_assert(kSegmentBytesMin % kPageBytes == 0);
 
 std::uint64_t seed_of(const RecordIdentity& identity) noexcept {
   // Odd factors: no two close places of close epochs have one seed.

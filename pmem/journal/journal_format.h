@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "flugs/status.h"
 #include "pmem/medium/line_journal.h"
@@ -50,6 +51,8 @@ struct JournalHead {
 };
 static_assert(sizeof(JournalHead) == 128);
 static_assert(sizeof(JournalHead) <= kPageBytes);
+static_assert(std::has_unique_object_representations_v<JournalHead>);  // no gap has a checksum
+static_assert(offsetof(JournalHead, checksum) + sizeof(std::uint64_t) == sizeof(JournalHead));
 
 enum class RecordKind : std::uint16_t {
   kLines = 1,   ///< runs of lines: a RunHead each, then the images
@@ -66,7 +69,10 @@ struct RecordHead {
   std::uint16_t runs;
 };
 static_assert(sizeof(RecordHead) == 16);
+static_assert(offsetof(RecordHead, checksum) == 0);  // the checksum covers what is behind it
 inline constexpr std::uint64_t kRecordStep = 16;
+// The least pad up to the end of a page has room for its head.
+static_assert(sizeof(RecordHead) <= kRecordStep && kPageBytes % kRecordStep == 0);
 
 struct RunHead {
   std::uint64_t line : 44;  ///< offset in the pool / kLineBytes
@@ -74,6 +80,8 @@ struct RunHead {
 };
 /// The most lines that a run in a record of kind kRevoke has.
 inline constexpr std::uint64_t kRevokedLinesMax = std::uint64_t{1} << 19;
+static_assert(kRevokedLinesMax * kLineBytes % kPageBytes == 0);  // replay takes whole pages
+static_assert(RunHead{.line = 0, .lines = kRevokedLinesMax}.lines == kRevokedLinesMax);
 static_assert(sizeof(RunHead) == 8);
 
 struct ResumeBody {

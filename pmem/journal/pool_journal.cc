@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -132,6 +134,7 @@ Status PoolJournal::make_room(const Target& target, ReplayEnd& end) {
 // Must hold:  1 before 2: records of an epoch that the head does not have are not read, and the
 //             next opening could use the number again.
 Status PoolJournal::begin(const Target& target, const ReplayEnd& end) {
+  FLUGS_CHECK(target.pool.size() <= target.pool_bytes_max && !journal_.has_value());
   const bool is_new = end.epoch == 0;
   JournalHead head = file_.head();
   head.epoch += is_new ? 0 : 1;

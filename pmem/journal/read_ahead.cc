@@ -12,6 +12,7 @@ namespace {
 /// What is read at a time. A usual restart has a few MB to replay.
 constexpr std::uint64_t kStepBytes = std::uint64_t{256} << 10;
 constexpr std::uint64_t kStepsAhead = 2;
+static_assert(kStepBytes % kPageBytes == 0);
 
 }  // namespace
 

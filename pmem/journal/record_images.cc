@@ -3,6 +3,7 @@
 #include <emmintrin.h>
 
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "pmem/journal/journal_format.h"
@@ -15,6 +16,8 @@ namespace flugs::pmem {
 __attribute__((no_sanitize("thread"), noinline)) void copy_words(std::byte* to,
                                                                  const std::byte* from,
                                                                  std::uint64_t bytes) noexcept {
+  FLUGS_DCHECK(reinterpret_cast<std::uintptr_t>(from) % sizeof(__m128i) == 0);
+  FLUGS_DCHECK(bytes % sizeof(__m128i) == 0);
   for (std::uint64_t at = 0; at < bytes; at += sizeof(__m128i)) {
     const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), words);
@@ -28,6 +31,7 @@ std::uint64_t record_bytes(std::span<const LineRun> runs) noexcept {
 }
 
 void write_record(std::byte* to, std::span<const LineRun> runs, const std::byte* base) noexcept {
+  FLUGS_DCHECK(runs.size() <= std::numeric_limits<decltype(RecordHead::runs)>::max());
   const RecordHead head{.checksum = 0,
                         .bytes = static_cast<std::uint32_t>(record_bytes(runs)),
                         .kind = RecordKind::kLines,
@@ -37,6 +41,7 @@ void write_record(std::byte* to, std::span<const LineRun> runs, const std::byte*
   for (const LineRun& run : runs) {
     FLUGS_DCHECK(run.begin >= base);
     const auto offset = static_cast<std::uint64_t>(run.begin - base);
+    FLUGS_DCHECK(offset % kLineBytes == 0);
     const RunHead run_head{.line = offset / kLineBytes, .lines = run.lines};
     std::memcpy(at, &run_head, sizeof run_head);
     at += sizeof run_head;

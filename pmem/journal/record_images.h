@@ -9,7 +9,7 @@
 namespace flugs::pmem {
 
 /// Copies bytes of the pool while other threads may store into them. Each 8-byte word of the copy
-/// is as it was at some moment in between. `to` and `from` are multiples of 16, and so is `bytes`.
+/// is as it was at some moment in between. `from` and `bytes` are multiples of 16.
 void copy_words(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept;
 
 /// Bytes of a record with these runs.

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/fork.h"
 
 namespace flugs::pmem {
@@ -87,6 +88,7 @@ RecordRing::RecordRing(RecordRing&& other) noexcept
 RecordRing::~RecordRing() {
   static_assert(sizeof(Head) <= kPageBytes);
   static_assert(std::atomic<JournalPlace>::is_always_lock_free);
+  static_assert(offsetof(Head, checksum) == 80);  // without gaps
   if (head_ != nullptr) {
     ::munmap(head_, kPageBytes + bytes_);
   } else {
@@ -173,12 +175,14 @@ Result<std::optional<RecordRing>> RecordRing::left(const JournalFile& journal) {
 }
 
 void RecordRing::note_durable(JournalPlace place) noexcept {
+  FLUGS_CHECK(place % kPageBytes == 0);  // else the next opening does not take the ring
   if (head_ != nullptr) head_->durable.store(place, std::memory_order_release);
 }
 
 Result<JournalPlace> RecordRing::for_each_record(
     const JournalHead& head,
     FunctionRef<Status(JournalPlace place, std::span<const std::byte> record)> use) const {
+  FLUGS_CHECK(head_ != nullptr);  // else nothing was ever stored in the memory
   JournalPlace end = waits_from_;
   std::vector<std::byte> copy;
   while (end - waits_from_ < bytes_) {

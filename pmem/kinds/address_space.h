@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "flugs/status.h"
 
 namespace flugs::pmem {
@@ -27,7 +28,10 @@ class AddressSpace {
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// Mapping something at `offset` has failed, so the kernel may have given the rest away: this
   /// ends there from now on.
-  void cut(std::uint64_t offset) noexcept { bytes_ = offset; }
+  void cut(std::uint64_t offset) noexcept {
+    FLUGS_CHECK(offset <= bytes_);
+    bytes_ = offset;
+  }
 
  private:
   std::byte* base_ = nullptr;

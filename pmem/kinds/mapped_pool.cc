@@ -21,6 +21,7 @@ void MappedPool::attach(MediumKind kind, std::span<std::byte> mapping, const Poo
 Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord> arenas) {
   FLUGS_CHECK(medium_.has_value() && !allocator_.has_value());
   FLUGS_CHECK(!arenas.empty() && arenas.size() <= kArenaCountMax);
+  FLUGS_CHECK(has_range(arenas.back().offset, arenas.back().bytes));
   *root_ = PoolRoot{};
   std::copy(arenas.begin(), arenas.end(), root_->arenas());
   allocator_.emplace(*medium_, *this, std::span<ArenaRecord>(root_->arenas(), arenas.size()),
@@ -101,6 +102,7 @@ Status MappedPool::take(std::uint64_t root_capacity, const PoolOptions& options)
 }
 
 void MappedPool::take_as(std::span<ArenaRecord> arenas, const SpaceShape& shape) {
+  FLUGS_CHECK(medium_.has_value() && !allocator_.has_value());
   allocator_.emplace(*medium_, *this, arenas, shape, SegmentAllocator::Origin::kOpened);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "pmem/pool/pool.h"
 #include "pmem/pool/pool_format.h"
 #include "pmem/space/segment_allocator.h"
@@ -16,8 +17,14 @@ namespace flugs::pmem {
 /// The common part of pools on a file and in a buffer: everything but the source of their bytes.
 class MappedPool : public Pool, public SegmentSource {
  public:
-  Medium& medium() noexcept override { return *medium_; }
-  ExtentAllocator& allocator() noexcept override { return *allocator_; }
+  Medium& medium() noexcept override {
+    FLUGS_DCHECK(medium_.has_value());
+    return *medium_;
+  }
+  ExtentAllocator& allocator() noexcept override {
+    FLUGS_DCHECK(allocator_.has_value());
+    return *allocator_;
+  }
   std::byte* application_root() noexcept override { return root_->application_root.data(); }
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t uuid() const noexcept override { return root_->headers[0].uuid; }
@@ -38,7 +45,10 @@ class MappedPool : public Pool, public SegmentSource {
               PoolRoot* root);
   /// The devices that the pool lies on, before it is attached. With a count of shutdowns it is
   /// marked as in use from opening to closing, unless the medium has a journal.
-  void lie_on(Nvdimms nvdimms) { nvdimms_ = std::move(nvdimms); }
+  void lie_on(Nvdimms nvdimms) {
+    FLUGS_CHECK(!medium_.has_value());
+    nvdimms_ = std::move(nvdimms);
+  }
   const Nvdimms& nvdimms() const noexcept { return nvdimms_; }
   /// Everything that was flushed lies on the devices, and waits nowhere before them, when this
   /// returns ok. Called only if they count their shutdowns.
@@ -62,6 +72,10 @@ class MappedPool : public Pool, public SegmentSource {
   void detach_allocator() noexcept { allocator_.reset(); }
   /// Stops using the mapping. Call it before the mapping is removed.
   void detach() noexcept;
+  /// Whether [offset, offset + bytes) lies in the pool.
+  bool has_range(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return bytes <= medium_->bytes() && offset <= medium_->bytes() - bytes;
+  }
 
   SegmentAllocator& segments() noexcept { return *allocator_; }
   PoolRoot* root() noexcept { return root_; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -68,6 +70,7 @@ Result<std::unique_ptr<Pool>> MemoryPool::open(std::span<std::byte> buffer,
 }
 
 Status MemoryPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  FLUGS_CHECK(has_range(offset, bytes));
   Persister persister(medium());
   persister.zero(base() + offset, bytes, "hole-punch/2");
   persister.fence("hole-punch/2");

@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "pmem/pool/pool_format.h"
 
 namespace flugs::pmem {
 
 namespace {
+
+// check_object_head lets no smaller file pass.
+static_assert(PMEMOBJ_MIN_POOL >= kZonesOffset + kZoneMetadataBytes + kChunkBytes);
 
 template <typename T>
 T load(std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
@@ -66,6 +70,16 @@ constexpr std::array<LaneLog, 3> kLaneLogs = {{{"internal redo log", 0, 192, fal
                                                {"external redo log", 256, 640, false},
                                                {"undo log", 960, 2048, true}}};
 constexpr std::uint64_t kLogHeaderBytes = 64;
+static_assert(
+    [] {
+      std::uint64_t end = 0;
+      for (const LaneLog& log : kLaneLogs) {
+        if (log.offset != end) return false;
+        end = log.offset + kLogHeaderBytes + log.capacity;
+      }
+      return end == kLaneBytes;
+    }(),
+    "the logs fill a lane without gaps");
 
 Status check_lane_log(std::span<const std::byte> file, std::uint64_t lane, const LaneLog& log,
                       const std::string& where) {
@@ -165,6 +179,7 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
                               "file can be removed, or its header is damaged",
                               where, root == 0 ? "root object" : "layout name"));
   }
+  static_assert(std::string_view(kObjectLayoutName) == "flugs");
   if (std::memcmp(file.data() + kLayoutNameOffset, kObjectLayoutName, sizeof("flugs")) != 0) {
     return Status(
         StatusCode::kIncompatible,

@@ -37,6 +37,9 @@ inline constexpr std::uint64_t kZoneChunks = 65528;
 inline constexpr std::uint64_t kZoneHeaderBytes = 64;
 inline constexpr std::uint64_t kZoneMetadataBytes = kZoneHeaderBytes + kZoneChunks * 8;
 inline constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
+// A file with a whole descriptor has these words, whatever is behind it.
+static_assert(kRootOffsetOffset + 8 <= kDescriptorBytes &&
+              kRootBytesOffset + 8 <= kDescriptorBytes);
 static_assert(kHeapOffset % 4096 == 0);  // the heap begins with a page
 static_assert(kZoneChunks * kChunkBytes < std::uint64_t{16} << 30);
 

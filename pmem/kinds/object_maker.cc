@@ -198,6 +198,7 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
 
 Result<std::vector<ArenaRecord>> make_objects(const std::string& file, const PoolOptions& options,
                                               std::uint64_t max_bytes) {
+  FLUGS_CHECK(max_bytes >= PMEMOBJ_MIN_POOL && max_bytes <= kPoolBytesMax);
   static std::mutex settings_mutex;  // protects settings of libpmemobj and the environment; a leaf
   const std::scoped_lock lock(settings_mutex);
   const HiddenSettings hidden;

@@ -20,6 +20,8 @@ namespace {
 /// Everything before the first zone's metadata, the metadata, and the chunk of the root object with
 /// some bytes to spare.
 constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;
+static_assert(kHeadBytes <= kFilePoolBytesMin);
+static_assert(root_bytes(kArenaCountMax) + kLineBytes <= kChunkBytes);  // the root object
 
 /// Step in which space is populated: the kernel holds its lock on the address space during each
 /// step.
@@ -141,6 +143,7 @@ Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
 
 /// Maps the pool of `bytes`, with address space for `bytes_wanted` and more.
 Status ObjectPool::map(std::uint64_t bytes, std::uint64_t bytes_wanted, int flags) {
+  FLUGS_CHECK(space_.base() == nullptr);
   const std::uint64_t bytes_min = std::min(std::max(bytes, bytes_wanted), kPoolBytesMax);
   Result<AddressSpace> space =
       AddressSpace::reserve(std::max(bytes, bytes_min), kHugePageBytes, path());
@@ -157,6 +160,7 @@ Status ObjectPool::map(std::uint64_t bytes, std::uint64_t bytes_wanted, int flag
 /// Fails with no_address_space rather than move anything. What of the file lies behind the size in
 /// the header is not used, so a file that stays longer does no harm.
 Status ObjectPool::extend(std::uint64_t before, std::uint64_t bytes) {
+  FLUGS_CHECK(before <= mapped_bytes_ && before < bytes);
   if (bytes > space_.bytes()) return no_address_space(bytes, space_.bytes());
   Status status = file_.resize(bytes);
   if (status.ok()) status = file_.sync();
@@ -184,6 +188,7 @@ void ObjectPool::cover_in_child(void* pool) noexcept {
 
 /// A forked child would write in spite of the lock.
 void ObjectPool::keep_from_children(std::uint64_t begin) noexcept {
+  FLUGS_CHECK(begin <= mapped_bytes_);
   ::madvise(space_.base() + begin, mapped_bytes_ - begin, MADV_DONTFORK);
 }
 
@@ -293,7 +298,7 @@ void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) no
 }
 
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
-  FLUGS_CHECK(bytes <= medium().bytes() && offset <= medium().bytes() - bytes);
+  FLUGS_CHECK(has_range(offset, bytes));
   if (facts_of(kind_).gathers_huge_pages && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
   if (status.ok()) status = write_once(offset, bytes);
@@ -314,6 +319,7 @@ void ObjectPool::read_single_pages() noexcept {
 }
 
 void ObjectPool::advise_single_pages(std::uint64_t begin) noexcept {
+  FLUGS_CHECK(begin <= mapped_bytes_);
   ::madvise(space_.base() + begin, mapped_bytes_ - begin, MADV_RANDOM);
 }
 
@@ -325,6 +331,7 @@ void ObjectPool::read_ahead(std::span<const std::byte> bytes) noexcept {
 }
 
 Status ObjectPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  FLUGS_CHECK(has_range(offset, bytes));
   return journal_ != nullptr ? punch_with_journal(offset, bytes) : file_.punch(offset, bytes);
 }
 
@@ -338,7 +345,7 @@ bool ObjectPool::warm(Extent extent) noexcept {
 }
 
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  FLUGS_CHECK(bytes <= medium().bytes() && offset <= medium().bytes() - bytes);
+  FLUGS_CHECK(has_range(offset, bytes));
   const int advice = facts_of(kind_).populate_advice;
   std::byte* const base = space_.base();
   const std::uint64_t end = offset + bytes;

@@ -28,6 +28,7 @@ namespace {
 constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, which older headers do not have
 /// What is sent to the device at a time: a commit waits for that, a few milliseconds.
 constexpr std::size_t kSentBytes = std::size_t{2} << 20;
+static_assert(kSentBytes % kPageBytes == 0);
 constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
 
 /// A system call would take the text before the zero as the path.
@@ -65,7 +66,7 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   file.handle_->replace(
       ::open(folder_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   file.is_at_path_ = false;
-  file.was_without_path_ = true;
+  file.was_created_ = true;
   // publish() needs /proc, which may be missing.
   const bool can_wait = file.fd() >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
   Status status = can_wait ? Status() : file.create_at_path();
@@ -86,6 +87,7 @@ std::string PoolFile::path_to_open() const {
 }
 
 Status PoolFile::publish() {
+  FLUGS_CHECK(was_created_);
   if (!is_at_path_ &&
       ::linkat(AT_FDCWD, path_to_open().c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
     return failed("cannot create", errno);
@@ -203,11 +205,12 @@ int PoolFile::open_by_path() const noexcept {
 }
 
 Status PoolFile::map(int flags, std::span<std::byte> memory, std::uint64_t offset) const {
+  FLUGS_CHECK(memory.data() != nullptr);  // MAP_FIXED would map there
   if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has the pool open", path_));
   }
-  const int other = was_without_path_ && is_at_path_ ? open_by_path() : -1;
+  const int other = was_created_ && is_at_path_ ? open_by_path() : -1;
   Status status;
   if (::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE, flags | MAP_FIXED,
              other >= 0 ? other : fd(), static_cast<off_t>(offset)) == MAP_FAILED)
@@ -267,6 +270,7 @@ Status PoolFile::write(std::uint64_t offset, std::span<const std::byte> pages) {
 }
 
 Status PoolFile::write_to(int fd, std::uint64_t offset, std::span<const std::byte> pages) const {
+  FLUGS_CHECK(offset % kPageBytes == 0 && pages.size() % kPageBytes == 0);
   while (!pages.empty()) {
     const ssize_t written = ::pwrite(fd, pages.data(), pages.size(), static_cast<off_t>(offset));
     if (written > 0) {
@@ -285,6 +289,7 @@ Status PoolFile::send(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 Status PoolFile::send_from(int fd, std::uint64_t offset, std::uint64_t bytes) const {
+  FLUGS_CHECK(bytes != 0);  // the kernel would take 0 for all up to the end of the file
   constexpr unsigned kWriteAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   if (::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes), kWriteAndWait) ==
@@ -326,6 +331,7 @@ Status PoolFile::write_through(std::uint64_t offset, std::span<const std::byte> 
 }
 
 Status PoolFile::show_again(std::uint64_t offset, std::span<std::byte> pages) const {
+  FLUGS_CHECK(pages.size() % kPageBytes == 0);  // the kernel would forget the whole last page
   // The first is refused for memory that mlockall keeps, the second by kernels before 5.18.
   for (const int advice : {MADV_DONTNEED, kDontNeedLocked})
     if (::madvise(pages.data(), pages.size(), advice) == 0) return {};
@@ -346,6 +352,7 @@ Nvdimms PoolFile::nvdimms(const std::string& sysfs) const {
 }
 
 void PoolFile::discard() const noexcept {
+  FLUGS_CHECK(was_created_);  // never a pool that was there before
   if (is_at_path_) ::unlink(path_.c_str());
 }
 

@@ -101,7 +101,7 @@ class PoolFile final : public PageFile {
   std::unique_ptr<FileHandle> handle_;
   std::unique_ptr<FileHandle> through_;  // for write_through; null: not used yet
   bool is_at_path_ = true;
-  bool was_without_path_ = false;
+  bool was_created_ = false;  // by this object, perhaps without its path
 };
 
 }  // namespace flugs::pmem

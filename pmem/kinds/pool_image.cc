@@ -18,6 +18,9 @@ namespace {
 constexpr std::uint64_t kPoolBytesMin = std::uint64_t{16} << 10;
 constexpr std::uint64_t kFallbackUnitBytes = 64;
 constexpr std::uint64_t kFallbackSegmentBytes = std::uint64_t{1} << 20;
+static_assert(kPoolBytesMin >= root_bytes(1) + kFallbackUnitBytes);
+static_assert(kFallbackUnitBytes % kLineBytes == 0);
+static_assert(kFallbackSegmentBytes % kFallbackUnitBytes == 0);
 
 bool has_magic(std::span<const std::byte> pool, std::uint64_t root) noexcept {
   if (root > pool.size() || pool.size() - root < sizeof(PoolRoot)) return false;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/fork.h"
 #include "pmem/kinds/file_journal.h"
 #include "pmem/kinds/object_format.h"
@@ -45,6 +46,7 @@ Result<std::unique_ptr<Pool>> OwnMemoryPool::create(const PoolOptions& options) 
 // The kernel gives zeros, as `make` needs them. A forked child gets zeros, too: its copy of the
 // pool would be a second database.
 Status OwnMemoryPool::extend(std::uint64_t before, std::uint64_t bytes) {
+  FLUGS_CHECK(before < bytes);
   if (bytes > space_.bytes()) return no_address_space(bytes, space_.bytes());
   const ForkPause pause;
   std::byte* const begin = space_.base() + before;
@@ -60,7 +62,10 @@ Status OwnMemoryPool::extend(std::uint64_t before, std::uint64_t bytes) {
   return {};
 }
 
+/// The kernel would take a part of a page for the whole page.
 Status OwnMemoryPool::punch(std::uint64_t offset, std::uint64_t bytes) {
+  FLUGS_CHECK(has_range(offset, bytes));
+  FLUGS_CHECK(offset % kPageBytes == 0 && bytes % kPageBytes == 0);
   if (::madvise(base() + offset, bytes, MADV_DONTNEED) == 0) return {};
   return Status(StatusCode::kIoError, "(memory): madvise");
 }

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -95,6 +97,7 @@ Status FileHandle::enter_fork_rule() {
 }
 
 Result<bool> FileHandle::lock(short kind, const std::string& path) const {
+  FLUGS_CHECK(kind == F_RDLCK || kind == F_WRLCK);
   struct flock whole{};
   whole.l_type = kind;
   whole.l_whence = SEEK_SET;

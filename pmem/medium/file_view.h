@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::pmem {
 
 /// A file's bytes, mapped for reading. Stores into them stay in this process.
@@ -16,7 +18,10 @@ class FileView {
   FileView& operator=(FileView&&) = delete;
   ~FileView();
 
-  std::span<std::byte> bytes() const noexcept { return {begin_, bytes_}; }
+  std::span<std::byte> bytes() const noexcept {
+    FLUGS_CHECK(begin_ != nullptr || bytes_ == 0);  // it was not moved away
+    return {begin_, bytes_};
+  }
 
  private:
   std::byte* begin_;

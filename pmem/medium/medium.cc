@@ -14,6 +14,7 @@ Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency late
   set_observer(nullptr);
   if (latency.write_ns != 0) spin_ns(0);  // calibrate now, not at the first fence
   FLUGS_CHECK(latency.lines_in_flight != 0);
+  FLUGS_CHECK(reinterpret_cast<std::uintptr_t>(base) % kLineBytes == 0);
   if (facts().is_charged_for_reads) enter_scm_range(base, bytes, latency);
 }
 
@@ -31,6 +32,7 @@ void Medium::grow(std::size_t bytes) noexcept {
 
 void Medium::set_page_writer(PageWriter* writer, std::uint64_t bytes_min) noexcept {
   FLUGS_CHECK(writer == nullptr || bytes_min >= kDirectBytesMin);
+  FLUGS_CHECK(writer == nullptr || journal_ != nullptr);  // it takes what the writer does not
   page_writer_ = writer;
   page_writer_min_ = bytes_min;
 }

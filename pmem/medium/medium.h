@@ -19,6 +19,7 @@ namespace flugs::pmem {
 
 /// Page size of memory and of files, for checkpoints and populating.
 inline constexpr std::uint64_t kPageBytes = 4096;
+static_assert(kPageBytes % kLineBytes == 0);
 
 /// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
 ///

@@ -126,5 +126,15 @@ static_assert(
       return true;
     }(),
     "a row stands at the number of its kind");
+static_assert(
+    [] {
+      for (const MediumFacts& facts : kMediumFacts) {
+        const bool is_private = (facts.map_flags & MAP_TYPE) == MAP_PRIVATE;
+        if (facts.flush == FlushMethod::kJournal && !is_private) return false;
+        if (facts.flush == FlushMethod::kInstructions && is_private) return false;
+      }
+      return true;
+    }(),
+    "a store reaches the file of a journal's pool by checkpoints only, and others by a flush");
 
 }  // namespace flugs::pmem

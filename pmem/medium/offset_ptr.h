@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace flugs::pmem {
 
@@ -16,6 +17,7 @@ struct OffsetPtr {
   bool is_null() const noexcept { return offset == 0; }
 };
 
-static_assert(sizeof(OffsetPtr<int>) == 8);
+static_assert(sizeof(OffsetPtr<int>) == 8 && alignof(OffsetPtr<int>) == 8);
+static_assert(std::is_trivially_copyable_v<OffsetPtr<int>>);
 
 }  // namespace flugs::pmem

@@ -83,6 +83,7 @@ Persister::Persister(Medium& medium) : route_(medium.route_), medium_(medium) {
 
 Persister::~Persister() {
   FLUGS_CHECK(!has_unfenced_flushes());
+  FLUGS_CHECK(noted_.empty());
   medium_.leave(*this);
 }
 
@@ -122,6 +123,7 @@ void Persister::zero_unshared(void* address, std::size_t bytes, Label label) noe
 
 /// What is not whole pages, at both ends, is flushed as anything else.
 void Persister::flush_pages(std::byte* address, std::size_t bytes, Label label) noexcept {
+  FLUGS_DCHECK(address >= medium_.base());
   std::byte* const end = address + bytes;
   const auto offset = static_cast<std::uint64_t>(address - medium_.base());
   std::byte* const first = address + (kPageBytes - offset % kPageBytes) % kPageBytes;
@@ -139,7 +141,7 @@ void Persister::flush_pages(std::byte* address, std::size_t bytes, Label label) 
 }
 
 void Persister::fence_indirect(Label label) noexcept {
-  FLUGS_DCHECK(unfenced_lines_ != 0);
+  FLUGS_DCHECK(unfenced_lines_ != 0 && label != nullptr);
   if (medium_.observer_ != nullptr) medium_.observer_->on_fence_by(*this, label);
   switch (medium_.facts().flush) {
     case FlushMethod::kInstructions:
@@ -182,7 +184,9 @@ void Persister::note_lines(const void* address, std::size_t bytes) noexcept {
 }
 
 void Persister::append_noted_lines() noexcept {
+  FLUGS_DCHECK(noted_.empty() == (noted_lines_ == 0));
   if (noted_.empty()) return;
+  FLUGS_DCHECK(medium_.journal_ != nullptr);  // it stays while a fence is due
   appended_ = medium_.journal_->append(noted_);
   noted_.clear();
   noted_lines_ = 0;

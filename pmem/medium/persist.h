@@ -40,6 +40,10 @@ struct PersistCounters {
     return *this;
   }
 };
+// Their sum above and Persister::counters name each of them; any thread loads each by itself.
+static_assert(sizeof(PersistCounters) == 3 * sizeof(std::uint64_t));
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free &&
+              std::atomic_ref<std::uint64_t>::required_alignment <= alignof(PersistCounters));
 
 /// The instruction that writes a line back, best last; kEadr: none, because the caches survive a
 /// power cut, too, and a fence suffices. What the processor has is found at run time; the

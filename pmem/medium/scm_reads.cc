@@ -41,6 +41,11 @@ constexpr std::size_t kRangesMax = 32;
 constexpr std::int64_t kCreditTicksMax = 200;  // reading the counter once may take this long
 constexpr std::uint32_t kDramReadNs = 90;      // included in SOFORT's latencies; section 5.1
 
+static_assert(std::size_t{1} << kLineShift == kLineBytes);
+static_assert(kLinesPerPage * kLineBytes == kPageBytes);
+static_assert((kUserBytes - 1) >> kLineShift >> kLineBits == 0);  // below the generation
+static_assert(kShadowBegin % kPageBytes == 0 && kFilledBytes % kPageBytes == 0);  // are mapped
+
 struct Range {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;  // 0: not in use
