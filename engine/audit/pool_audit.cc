@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "base/long_call.h"
 #include "columns/index/hash_index_builder.h"
 #include "pmem/space/extent_allocator.h"
@@ -36,6 +37,7 @@ CheckedPart& AuditReport::part(const std::string& name) {
     report_.parts.emplace_back();
     report_.parts.back().name = name;
   }
+  FLUGS_CHECK(place->second < report_.parts.size());
   return report_.parts[place->second];
 }
 
@@ -68,6 +70,7 @@ void PoolAudit::tell(std::string_view part, std::uint64_t done, std::uint64_t to
 }
 
 void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
+  FLUGS_CHECK(tables_.empty() && slots_ == nullptr);  // once: it changes the image
   for (const pmem::ImageFinding& finding : head) audit_.note(finding.part, finding.status);
   DatabaseLayout& root = root_of(pool_);
   audit_.part(kRootPart).items = 1;

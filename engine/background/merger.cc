@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "mvcc/visibility.h"
 
@@ -30,6 +31,7 @@ constexpr std::uint64_t kOftenReadBytes = std::uint64_t{8} << 20;
 /// A pause that doubles after each failure.
 std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milliseconds interval) {
   constexpr std::uint32_t kDoublingsMax = 12;
+  static_assert(kDoublingsMax < 63);  // bits of the factor
   const auto longer = interval * (std::int64_t{1} << std::min(failures, kDoublingsMax));
   return std::max(interval, std::min<std::chrono::milliseconds>(longer, kFailurePauseMax));
 }
@@ -72,9 +74,13 @@ Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex
 Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
 
 void Merger::watch(Table& table, const MergePolicy& policy) {
+  FLUGS_CHECK(MergeRecord::check(policy).ok());
   table.set_merge_policy(policy);
   {
     const std::lock_guard guard(mutex_);
+    FLUGS_DCHECK(std::ranges::find(watched_, &table, [](const auto& watched) {
+                   return watched->table;
+                 }) == watched_.end());
     watched_.push_back(std::make_unique<Watched>(Watched{&table}));
     is_changed_ = true;
   }
@@ -339,6 +345,7 @@ void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merg
 // Free rows of a full chunk are used again, and rows in it die: either is a write.
 bool Merger::is_quiet(const RowStore& rows, std::size_t chunk, std::uint64_t since,
                       std::uint32_t written_percent) const {
+  FLUGS_CHECK(chunk < rows.chunk_count());
   if (written_percent >= 100) return true;
   const mvcc::Visibility now(slots_.mirrors(), slots_.now(), mvcc::kNoStamp);
   const auto is_recent = [&](const mvcc::Stamp& stamp) {

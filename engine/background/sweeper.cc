@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/data/table_hints.h"
@@ -23,6 +24,7 @@ constexpr std::chrono::milliseconds kDropPause{50};
 
 Sweeper::Sweeper(std::vector<Table*> tables, EventQueue& events)
     : events_(events), tables_(std::move(tables)) {
+  FLUGS_CHECK(std::ranges::count(tables_, nullptr) == 0);
   Result<std::jthread> started =
       start_thread("flugs-sweep", [this](const std::stop_token& stop) { run(stop); });
   if (started.ok()) thread_ = *std::move(started);
@@ -49,6 +51,7 @@ Table* Sweeper::next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const 
 bool Sweeper::build_next() noexcept {
   constexpr std::array kInTurn{DeferredIndexes::kHashIndexes, DeferredIndexes::kDictionaryIndexes,
                                DeferredIndexes::kOrderedIndexes};
+  static_assert((kInTurn[0] | kInTurn[1] | kInTurn[2]) == DeferredIndexes::kAllIndexes);
   for (const bool is_wanted : {true, false})
     for (const DeferredIndexes::Kind kind : kInTurn)
       if (Table* const table = next_to_build(kind, is_wanted); table != nullptr) {

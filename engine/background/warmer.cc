@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread.h"
 
 namespace flugs::engine {
@@ -41,7 +42,8 @@ bool Warmer::warm(pmem::Extent extent, const std::stop_token& stop) noexcept {
     const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
     ns_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
     warmed_bytes_.fetch_add(extent.bytes, std::memory_order_relaxed);
-    bytes_left_.fetch_sub(extent.bytes, std::memory_order_relaxed);
+    const std::uint64_t left = bytes_left_.fetch_sub(extent.bytes, std::memory_order_relaxed);
+    FLUGS_CHECK(left >= extent.bytes);
     extent.offset += extent.bytes;
   }
   return true;

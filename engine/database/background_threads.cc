@@ -59,6 +59,7 @@ void BackgroundThreads::start_keeping_hints(Catalog& catalog, Mutex& ddl_mutex,
 }
 
 void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> tables) {
+  FLUGS_CHECK(events_ != nullptr);
   std::vector<Table*> unswept;
   for (const auto& table : tables)
     if (table->row_sweep().unswept_rows() != 0 || has_much_to_check(table->data()) ||
@@ -89,6 +90,7 @@ void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> ta
 // With the hint keeper's thread: how far it may fall behind before writers must help it.
 std::uint32_t BackgroundThreads::hint_tail_max() const noexcept {
   constexpr std::uint32_t kBehindMax = 1u << 16;
+  static_assert(kBehindMax > columns::DictionaryHints::kTailMax);
   return hint_keeper_ != nullptr ? kBehindMax : columns::DictionaryHints::kTailMax;
 }
 

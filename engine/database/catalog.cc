@@ -201,6 +201,7 @@ Status Catalog::replace_catalogue(std::span<const NewTable> made, pmem::Persiste
 // Forgets tables that nobody could find. The last one goes first, because it may refer to others.
 void Catalog::take_back(std::span<const NewTable> made) {
   for (auto one = made.rbegin(); one != made.rend(); ++one) {
+    FLUGS_CHECK(one->table->is_dropped());
     one->table->references().forget_parents();
     one->table->set_gone();
     one->table->release_all();
@@ -267,6 +268,7 @@ Status Catalog::drop_table(TableId id) {
     dropped->set_dropped(false);
     return transactions_.waited_too_long(fmt::format("table {}", dropped->name()));
   }
+  FLUGS_CHECK(check_unreferenced(*dropped).ok());  // nobody could find it meanwhile
   for (std::uint64_t& entry : catalog_layout().tables) {
     if (entry == 0) continue;
     const auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{entry});

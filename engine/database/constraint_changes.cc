@@ -105,6 +105,7 @@ Status ConstraintChanges::add_check(TableId id, const CheckSchema& wanted,
   if (added.ok() && altered->is_dropped()) added = no_table();
   if (added.ok()) {
     StoredSchema next = altered->table_columns().stored();
+    FLUGS_CHECK(altered->data().pending.check.has_value());  // no other call has been here
     next.schema.checks.push_back(*std::exchange(altered->data().pending.check, std::nullopt));
     added = altered->table_columns().alter(std::move(next));
   }
@@ -227,7 +228,9 @@ Status ConstraintChanges::begin(Table& table, const ForeignKeySchema& wanted, Ne
   }
   Table* parent = catalog_.table(foreign.referenced.table);
   FLUGS_CHECK(parent != nullptr);
-  const auto leading = table.keys()[child_key]->columns().first(foreign.columns.size());
+  const KeyIndex* const key = table.keys()[child_key];
+  FLUGS_CHECK(key != nullptr && key->columns().size() >= foreign.columns.size());
+  const auto leading = key->columns().first(foreign.columns.size());
   made.foreign = &table.references().begin(
       foreign, std::vector<std::uint16_t>(leading.begin(), leading.end()), child_key, *parent);
   return {};
@@ -235,6 +238,7 @@ Status ConstraintChanges::begin(Table& table, const ForeignKeySchema& wanted, Ne
 
 // Under catalog_.ddl_mutex().
 Status ConstraintChanges::finish(Table& table, const NewForeignKey& made) {
+  FLUGS_CHECK(made.foreign != nullptr && made.foreign->is_pending());
   if (table.is_dropped()) return no_table();
   StoredSchema next = table.table_columns().stored();
   next.schema.foreign_keys.push_back(made.foreign->schema());  // with its names of now

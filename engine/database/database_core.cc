@@ -69,6 +69,7 @@ DatabaseCore::~DatabaseCore() {
 
 void DatabaseCore::leave_to_transactions(std::unique_ptr<DatabaseCore> core) noexcept {
   FLUGS_CHECK(core->has_open_transactions());
+  FLUGS_CHECK(!core->is_forked());  // there the pool is the parent's
   core->is_left_.store(true, std::memory_order_relaxed);
   [[maybe_unused]] const DatabaseCore* left = core.release();
 }
@@ -107,6 +108,9 @@ Status DatabaseCore::no_open_transactions(std::string_view what) const {
 }
 
 Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
+  // As the messages below say.
+  static_assert(static_cast<unsigned>(AccessMode::kReadOnlyDurable) == 2);
+  static_assert(static_cast<unsigned>(Isolation::kReadCommitted) == 2);
   if (mode > AccessMode::kReadOnlyDurable)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("mode is {}, allowed are 0 to 2", static_cast<unsigned>(mode)));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/check.h"
 #include "flugs/durability.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
@@ -19,7 +20,9 @@ class DurableTokens {
  public:
   /// `pool` must outlive the object; `opening` is unlike that of any other opening by this process.
   DurableTokens(pmem::Pool& pool, std::uint64_t opening) noexcept
-      : journal_(pool.medium().journal()), opening_(opening) {}
+      : journal_(pool.medium().journal()), opening_(opening) {
+    FLUGS_DCHECK(opening != 0);  // that of an empty token
+  }
 
   /// The token that names all that is committed now.
   DurableToken now() const noexcept {
@@ -37,6 +40,7 @@ class DurableTokens {
                     fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
                                 options.soon.count(), kSoonMax.count()));
     if (options.durability <= Durability::kSoon) return {};
+    static_assert(static_cast<unsigned>(Durability::kProcessCrash) == 2);  // as said below
     if (options.durability > Durability::kProcessCrash)
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("CommitOptions::durability is {}, allowed are 0 to 2",

@@ -34,6 +34,7 @@ constexpr std::size_t kTablesWorthThreads = 16;
 //   3     magic of the root              persist (8 bytes)   opens the empty database
 // Must hold:  1 and 2 before 3.
 Status Opening::create() {
+  FLUGS_CHECK(catalog_.all().empty());
   pmem::Persister persister(pool_.medium());
   Result<pmem::Extent> extent = pool_.allocator().allocate(sizeof(CatalogLayout), persister);
   if (!extent.ok()) return std::move(extent).status();
@@ -82,6 +83,7 @@ Status Opening::impossible_id(const std::string& owner, std::uint32_t id) const 
 // If tables are damaged, the first of them in the catalogue is reported, whichever thread finds
 // damage first.
 Status Opening::load_tables() {
+  FLUGS_CHECK(found_words_ != nullptr);  // for those that tables claim
   struct Loaded {
     std::uint64_t offset = 0;
     Status status;
@@ -153,6 +155,7 @@ Result<std::uint64_t> Opening::resolve_transactions() {
 // Finds out which indexes must be made, and leaves for later those that opening does not make
 // itself.
 Status Opening::begin_rebuild() {
+  FLUGS_CHECK(found_words_ == nullptr);  // all extents have been claimed
   for (const auto& table : catalog_.all()) {
     if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;
     const DeferredIndexes unbuilt = table->index_build().find_indexes();

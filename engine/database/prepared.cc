@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "engine/database/transaction_access.h"
 #include "tables/table/table.h"
@@ -17,8 +18,10 @@ using engine::TransactionAccess;
 // After that, the table that was found is still in DRAM: its database is open.
 inline Status Prepared::check(const Transaction& transaction) const {
   if (Status s = TransactionAccess::check(transaction); !s.ok()) return s;
-  if (__builtin_expect(TransactionAccess::database(transaction)->opening() == opening_, 1))
+  if (__builtin_expect(TransactionAccess::database(transaction)->opening() == opening_, 1)) {
+    FLUGS_DCHECK(table_ != nullptr);
     return {};
+  }
   return Status(StatusCode::kInvalidArgument,
                 table_ == nullptr ? "the Prepared is empty: Database::prepare makes one"
                                   : "the transaction is of another database than the Prepared");

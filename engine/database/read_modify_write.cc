@@ -72,6 +72,7 @@ Status check_expected(const engine::Table& table, std::span<const ColumnValue> e
 }
 
 bool holds(const engine::Table& table, const Row& row, const ColumnValue& expected) {
+  FLUGS_DCHECK(expected.column.value() < table.columns().size());
   const columns::Column& column = *table.columns()[expected.column.value()];
   return row.get_unchecked(expected.column) == column.fitted(expected.value);
 }
@@ -79,6 +80,7 @@ bool holds(const engine::Table& table, const Row& row, const ColumnValue& expect
 // The key's columns of a whole row; false: one of them is NULL, so that no row has the same key.
 bool take_key(const engine::KeyIndex& key, std::span<const Value> row,
               std::span<Value> values) noexcept {
+  FLUGS_DCHECK(values.size() == key.columns().size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[key.columns()[i]];
   return std::none_of(values.begin(), values.end(), [](const Value& v) { return v.is_null(); });
 }

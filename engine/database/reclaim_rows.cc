@@ -86,6 +86,7 @@ void give_back_texts(TransactionContext& context, std::size_t texts_max) {
   const std::uint64_t linked_since = dead.empty() ? ~std::uint64_t{0} : dead[0].since;
   for (std::size_t i = 0; i < texts_max && !texts.none_waits(); ++i) {
     const LongText text = texts.next();
+    FLUGS_DCHECK(text.table != nullptr);
     if (text.since > oldest_snapshot || text.since >= linked_since) return;
     if (text.table->is_dropped() && !text.table->is_gone()) return;
     texts.pop();
@@ -96,6 +97,7 @@ void give_back_texts(TransactionContext& context, std::size_t texts_max) {
 // Called within a large transaction, because its commit would otherwise have to flush everything
 // that it wrote. Its snapshot is old, so only rows that died before it began are collected.
 void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t end) {
+  FLUGS_DCHECK(first <= end);
   if (context.dead_rows.empty()) return;
   // Rows that the transaction itself gave back must stay at the end (RowReclaimer::reclaim).
   if (context.dead_rows.has_given_back()) return;
@@ -152,6 +154,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
 // rows that no snapshot holds are made usable for the next transaction, of any slot, whatever that
 // costs this one.
 void RowReclaimer::reclaim_all(TransactionContext& context) {
+  FLUGS_CHECK(context.slot != nullptr);
   DeadRows& rows = context.dead_rows;
   FLUGS_DCHECK(!rows.has_given_back());
   const auto look_again = [&] {

@@ -85,6 +85,7 @@ std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
     waiting_.push_back(number);
     return waiting_.size() - 1;
   }
+  FLUGS_DCHECK(number <= last_number_);
   const auto place = std::lower_bound(waiting_.begin(), waiting_.end(), number);
   FLUGS_CHECK(place != waiting_.end() && *place == number);
   return static_cast<std::size_t>(place - waiting_.begin());

@@ -42,6 +42,7 @@ Rows::~Rows() {
 }
 
 void Rows::finish(Status why) {
+  FLUGS_CHECK(cursor_ != nullptr);
   status_ = std::move(why);
   cursor_->abandon();
   cursor_.reset();
@@ -102,6 +103,7 @@ const ScanBatch* Rows::next_batch(std::span<const ColumnId> columns) {
   batch_->row_id_buffer().clear();
   if (done.ok()) done = cursor_->next_batch(ScanBatch::kRowsMax, batch_->row_id_buffer());
   const std::size_t count = batch_->row_id_buffer().size();
+  FLUGS_CHECK(count <= ScanBatch::kRowsMax);
   if (done.ok() && count != 0) {
     engine::prepare_batch(*batch_, data.columns, columns, count);
     batch_->set_row_count(count);

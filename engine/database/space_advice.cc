@@ -18,7 +18,8 @@ namespace {
 // milliseconds.
 constexpr std::uint64_t kRowsLookedAt = 1u << 16;
 constexpr std::chrono::milliseconds kPauseMin{1000};
-constexpr int kPausePerWork = 20;  // 5 % of a thread's time at most
+constexpr int kPausePerWork = 20;
+static_assert(100 / kPausePerWork <= 5);  // percent of a thread's time
 
 struct TableSpace {
   const Table* table;

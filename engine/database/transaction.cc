@@ -44,6 +44,7 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
 template <typename Given>
 Result<Inserted> insert_and_note(engine::TransactionContext& context, engine::Table& table,
                                  std::span<const Given> row) {
+  FLUGS_DCHECK(context.is_writing);
   Result<RowId> id = engine::RowWriter(table, context).insert(row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
     context.reads.add_refused_insert(table, context.scratch.inserted,

@@ -122,11 +122,14 @@ bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
 void TransactionManager::reclaim_dead_rows() noexcept {
   const std::lock_guard only(reclaim_mutex_);
   if (reclaim_holders_ != 0) return;
+  FLUGS_CHECK(reclaims_.load(std::memory_order_relaxed) % 2 == 0);  // one call at a time
   reclaims_.fetch_add(1);
   for (std::uint32_t index = 0; index < contexts_.size(); ++index) {
     mvcc::Slot* const slot = slots_.acquire_idle(index);
     if (slot == nullptr) continue;
     TransactionContext& context = *contexts_[index];
+    FLUGS_CHECK(slot->index() == index && context.ending.id() == 0);
+    FLUGS_CHECK(context.writes.empty() && context.locks.empty());
     context.slot = slot;
     if (!context.dead_rows.empty()) reclaimer_.reclaim_all(context);
     slots_.release(*slot);

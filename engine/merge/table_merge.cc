@@ -37,7 +37,10 @@ TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       ddl_mutex_(ddl_mutex),
       options_(options),
       stop_requested_(stops),
-      patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
+      patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {
+  FLUGS_CHECK(options.dead_percent >= 1 && options.dead_percent <= 100);
+  FLUGS_CHECK(options.waste_percent >= 1 && options.waste_percent <= 100);
+}
 
 std::uint64_t TableMerge::waste_bytes() const noexcept {
   return ColumnReclaim::waste_bytes(options_, pool_.medium().bytes());

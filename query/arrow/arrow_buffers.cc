@@ -2,10 +2,14 @@
 
 #include <bit>
 
+#include "base/check.h"
+
 namespace flugs::query {
 
 // Arrow's integers are little-endian, and so are its bits: the first value is the lowest one.
 static_assert(std::endian::native == std::endian::little);
+// A decimal there has 128 bits.
+static_assert(bytes_of(arrow_form(Type::kDecimal)) == 128 / 8);
 
 namespace {
 
@@ -29,6 +33,7 @@ ArrowBuffer pack(std::size_t count, Bit&& bit) {
 ArrowBuffer validity_of(std::span<const std::uint8_t> nulls, std::size_t& null_count) {
   null_count = 0;
   for (const std::uint8_t is_null : nulls) null_count += is_null;
+  FLUGS_CHECK(null_count <= nulls.size());  // each is 0 or 1
   return pack(nulls.size(), [&](std::size_t i) { return nulls[i] == 0; });
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -26,6 +27,8 @@ namespace {
 
 // Digits of the largest int64.
 constexpr int kDecimalDigits = 19;
+static_assert(kDecimalDigits == std::numeric_limits<std::int64_t>::digits10 + 1);
+static_assert(Value::kScaleMax <= kDecimalDigits);  // as Arrow wants it
 
 std::string format_of(const ResultColumn& column) {
   switch (column.type) {
@@ -82,6 +85,7 @@ void release_schema(ArrowSchema* schema) {
 
 void finish_schema(std::unique_ptr<ExportedSchema> exported, std::int64_t flags,
                    ArrowSchema& out) noexcept {
+  FLUGS_CHECK(exported->child_pointers.size() == exported->children.size());
   out = {};
   out.format = exported->format.c_str();
   out.name = exported->name.c_str();
@@ -94,6 +98,7 @@ void finish_schema(std::unique_ptr<ExportedSchema> exported, std::int64_t flags,
 }
 
 void export_field(const ResultColumn& column, bool has_dictionary, ArrowSchema& out) {
+  FLUGS_CHECK(!has_dictionary || lane_of(column.type) == Lane::kText);
   auto exported = std::make_unique<ExportedSchema>();
   exported->name = column.name;
   exported->format = format_of(column);
@@ -126,6 +131,8 @@ void release_array(ArrowArray* array) {
 
 void finish_array(std::unique_ptr<Exported> exported, std::size_t length, std::size_t null_count,
                   std::int64_t buffer_count, ArrowArray& out) noexcept {
+  FLUGS_CHECK(static_cast<std::size_t>(buffer_count) <= exported->buffers.size());
+  FLUGS_CHECK(exported->child_pointers.size() == exported->children.size());
   out = {};
   out.length = static_cast<std::int64_t>(length);
   out.null_count = static_cast<std::int64_t>(null_count);
@@ -142,6 +149,7 @@ void export_dictionary(std::shared_ptr<const TextDictionary> texts, ArrowArray& 
   auto exported = std::make_unique<Exported>();
   exported->buffers = {nullptr, texts->offsets().data(), texts->bytes().data()};
   const std::size_t size = texts->size();
+  FLUGS_CHECK(static_cast<std::size_t>(texts->offsets()[size]) == texts->bytes().size());
   exported->texts = std::move(texts);
   finish_array(std::move(exported), size, 0, 3, out);
 }
@@ -150,6 +158,8 @@ void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
   const BatchValues& from = batch.columns[column];
   to.buffers[1] = from.values.view(false).data;
   if (from.dictionary == nullptr) {
+    const auto end = static_cast<std::size_t>(batch.texts(column).offsets()[batch.rows]);
+    FLUGS_CHECK(end == from.bytes.size());  // a consumer reads so many
     to.buffers[2] = from.bytes.data();
     return;
   }
@@ -161,6 +171,7 @@ void export_numbers(const BatchData& batch, std::size_t column, Exported& to) {
   const BatchValues& from = batch.columns[column];
   const ColumnView view = from.values.view(false);
   const Type type = (*batch.schema)[column].type;
+  FLUGS_CHECK(from.ints == IntForm::kInt64 || from.ints == arrow_form(type));
   if (type == Type::kBool) {
     to.values = bits_of(std::span(view.ints(), batch.rows));
   } else if (arrow_form(type) != from.ints) {
@@ -280,6 +291,7 @@ void to_arrow(const StreamBatch& batch, ArrowArray& arrow) {
   auto exported = std::make_unique<Exported>();
   const std::shared_ptr<const BatchData>& data = batch.data();
   const std::size_t columns = data == nullptr ? 0 : data->columns.size();
+  FLUGS_CHECK(columns == 0 || data->schema->size() == columns);
   exported->child_pointers.reserve(columns);
   for (std::size_t c = 0; c < columns; ++c) {
     exported->children.push_back(new_struct<ArrowArray>());

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/check.h"
+
 namespace flugs::query {
 
 namespace {
@@ -48,6 +50,8 @@ std::int64_t buffers_of(const ArrowFormat& format) noexcept {
 /// Whether rows [first, first + size) are in the array, whose own fields are sound.
 Status check_bounds(const ArrowArray& array, std::int64_t first, std::int64_t size) {
   constexpr std::int64_t kPlacesMax = std::int64_t{1} << 56;
+  // The place of a value is below the sum of three; it may have 16 bytes.
+  static_assert(kPlacesMax <= std::numeric_limits<std::int64_t>::max() / (3 * 16));
   if (array.length < 0 || array.offset < 0 || array.null_count < -1)
     return damaged("a length, offset or count is below 0");
   if (array.length > kPlacesMax || array.offset > kPlacesMax || first > kPlacesMax)
@@ -131,6 +135,7 @@ Result<ValueArray> ArrowBatch::values_of(const ArrowArray& array, const ArrowFor
 
 // The new buffer begins at the byte of the validity in which the first value has its bit.
 Status ArrowBatch::change(const ArrowFormat& format, ValueArray& values) {
+  FLUGS_CHECK(fits_change(format));
   const std::size_t skipped = values.first / 8 * 8;
   const std::size_t before = values.first - skipped;
   std::vector<std::int64_t>& changed = changed_.emplace_back(before + values.size + 1, 0);
@@ -184,6 +189,7 @@ Result<ArrowBatch> ArrowBatch::make(const ArrowArray& array,
   batch.rows_ = static_cast<std::size_t>(array.length);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const ArrowField& field = fields[i];
+    FLUGS_CHECK(!field.entries || field.format.change == ArrowChange::kNone);
     const auto failed = [&](const Status& why) {
       return Status(why.code(), fmt::format("field {}: {}", field.name, why.message()));
     };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -104,6 +105,14 @@ constexpr std::pair<std::string_view, ArrowFormat> kFormats[] = {
     {"Z", {ArrayForm::kText64, Type::kBytes}},
     {"vz", {ArrayForm::kViews, Type::kBytes}},
 };
+static_assert(std::ranges::all_of(kFormats, [](const auto& of) { return fits_change(of.second); }));
+// No format stands twice, or hides those that read_arrow_format finds by their first letter.
+static_assert(std::ranges::all_of(kFormats, [](const auto& of) {
+  return std::ranges::count(kFormats, of.first, [](const auto& to) { return to.first; }) == 1;
+}));
+static_assert(std::ranges::none_of(kFormats, [](const auto& of) {
+  return of.first[0] == 'd' || of.first[0] == 't' || of.first[0] == 'w';
+}));
 
 }  // namespace
 

@@ -28,6 +28,22 @@ struct ArrowFormat {
   std::int64_t factor = 1;
 };
 
+/// Whether values of this form can be changed in this way.
+constexpr bool fits_change(const ArrowFormat& format) noexcept {
+  switch (format.change) {
+    case ArrowChange::kNone:
+      return true;
+    case ArrowChange::kHalf:
+      return format.form == ArrayForm::kDouble;
+    case ArrowChange::kMultiplied:
+    case ArrowChange::kDivided:
+      return format.form == ArrayForm::kInt64 && format.factor > 0;
+    case ArrowChange::kFixedSize:
+      return format.form == ArrayForm::kText64 && format.factor >= 0;
+  }
+  return false;
+}
+
 /// Reads a format string of the Arrow C data interface. Fails with kInvalidArgument when no column
 /// takes the type.
 Result<ArrowFormat> read_arrow_format(const char* format);

@@ -23,6 +23,7 @@ namespace {
 // codes costs more than using values.
 constexpr std::uint32_t kTextCodesMax = 1u << 20;
 constexpr std::uint32_t kNumberCodesMax = 1u << 16;
+static_assert(kTextCodesMax < CodeDomain::kNone && kNumberCodesMax < CodeDomain::kNone);
 
 // A bare column may be needed as codes only; every computation needs values.
 void need(Needed& needed, const Expr& expr, Use use) {
@@ -82,10 +83,12 @@ std::vector<std::string> Planner::names(const QueryNode& node) const {
       for (const Item& item : node.items) names.push_back(output_name(item.expr()));
       return unique(std::move(names), "select");
     case Step::kRename:
+      FLUGS_CHECK(node.input != nullptr);
       for (const std::string& name : this->names(*node.input))
         names.push_back(node.text + "." + name);
       return names;
     case Step::kJoin: {
+      FLUGS_CHECK(node.input != nullptr && node.right != nullptr);
       names = this->names(*node.input);
       const std::vector<std::string> right = this->names(*node.right);
       const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
@@ -225,6 +228,7 @@ Pipeline Planner::open_select(const QueryNode& node, const Needed& needed) {
   Pipeline pipeline = open(*node.input, wanted);
   auto stage = std::make_unique<ProjectStage>(context_, pipeline.schema, outputs);
   pipeline.schema = stage->output_schema();
+  FLUGS_CHECK(pipeline.schema.size() == outputs.size());
   pipeline.explain = explain_node("select " + list_of(outputs), {pipeline.explain});
   pipeline.add(std::move(stage));
   return pipeline;
@@ -242,13 +246,17 @@ Pipeline Planner::open_rename(const QueryNode& node, const Needed& needed) {
 Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
   RowsSink sink(context_, pipeline.schema, owner);
   pipeline.run(context_, sink);
-  return sink.finish();
+  Rows rows = sink.finish();
+  FLUGS_CHECK(!context_.is_dry || rows.row_count == 0);
+  return rows;
 }
 
 Pipeline Planner::open(const QueryNode& node) {
   Needed needed;
   for (const std::string& name : names(node)) needed[name].values = true;
-  return open(node, needed);
+  Pipeline pipeline = open(node, needed);
+  FLUGS_CHECK(pipeline.source != nullptr && pipeline.explain != nullptr);
+  return pipeline;
 }
 
 }  // namespace flugs::query

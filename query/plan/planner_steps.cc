@@ -133,6 +133,7 @@ Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>&
   pipeline.run(context_, *sink);
   Pipeline groups;
   groups.schema = sink->output_schema();
+  FLUGS_CHECK(groups.schema.size() == keys.size() + aggregates.size());
   groups.explain = std::move(explain);
   if (context_.is_dry)
     groups.source = std::make_unique<RowsSource>(context_, std::make_shared<const Rows>());
@@ -144,6 +145,7 @@ Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>&
 Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
                                 std::optional<std::uint64_t> rows_max) {
   FLUGS_CHECK(node.step == QueryNode::Step::kOrderBy);
+  FLUGS_CHECK(!rows_max || *rows_max <= kTopRowsMax);
   Needed wanted = needed;
   std::string title = "order by";
   for (const SortKey& key : node.sort_keys) {
@@ -165,6 +167,7 @@ Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
     sorted.source = std::make_unique<RowsSource>(context_, std::make_shared<const Rows>());
   else
     sorted.source = SortSink::finish(std::move(sink));
+  FLUGS_CHECK(context_.is_dry || sorted.source->is_ordered());
   return sorted;
 }
 

@@ -139,6 +139,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     pipeline.run(context, sink);
     sink.close_all();
     std::shared_ptr<ResultData> data = make_result(context, sink, pipeline.source->is_ordered());
+    FLUGS_CHECK(data->columns.size() == names.size());
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     data->statistics = statistics_of(context, seconds.count());
     data->explain = to_text(*pipeline.explain) + summary(data->statistics);

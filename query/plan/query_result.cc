@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/names.h"
 #include "query/expressions/expr_node.h"
 #include "query/plan/result_data.h"
@@ -33,6 +34,8 @@ std::shared_ptr<ResultData> make_result(RunContext& context, BatchSink& sink, bo
     context.check_stop();
     charges.push_back(std::move(ready->charge));
     BatchData& data = *ready->data;
+    FLUGS_CHECK(data.rows != 0);  // get_unchecked finds a part by its first row
+    FLUGS_CHECK(data.columns.size() == rows->schema.size());
     Rows::Part part;
     part.rows = data.rows;
     for (std::size_t c = 0; c < data.columns.size(); ++c) {

@@ -53,6 +53,7 @@ bool ResultStream::has_dictionary(std::size_t column) const noexcept {
 }
 
 const StreamBatch* ResultStream::finish(Status why) {
+  FLUGS_CHECK(!is_finished_);
   status_ = std::move(why);
   batch_ = StreamBatch();
   is_finished_ = true;

@@ -4,6 +4,7 @@
 #include <new>
 #include <vector>
 
+#include "base/check.h"
 #include "engine/database/database_core.h"
 #include "engine/database/transaction_access.h"
 #include "flugs/query.h"
@@ -29,6 +30,7 @@ class VisitorSink : public query::Sink {
               FunctionRef<bool(const ScanBatch&)> visit)
       : binder_(context.texts, schema), visit_(visit) {
     for (const std::string& name : names) columns_.push_back(binder_.bind(query::col(name)));
+    FLUGS_CHECK(!columns_.empty());  // the first one has the ids
     evaluator_.emplace(binder_.slot_count());
     shown_.columns().resize(columns_.size() - 1);
     for (std::size_t i = 1; i < columns_.size(); ++i) {
@@ -37,7 +39,8 @@ class VisitorSink : public query::Sink {
     }
   }
 
-  void push(const Batch& batch, std::uint32_t /*worker*/) override {
+  void push(const Batch& batch, std::uint32_t worker) override {
+    FLUGS_CHECK(worker == 0);
     if (is_done_) return;
     const ColumnView ids = evaluator_->evaluate(*columns_[0], batch);
     shown_.row_id_buffer().resize(batch.rows);
@@ -68,6 +71,7 @@ class VisitorSink : public query::Sink {
       case query::Form::kReal:
         return copy(from.reals(), to.doubles);
       default:
+        FLUGS_DCHECK(expr.form == query::Form::kInt);
         return copy(from.ints(), to.integers);
     }
   }

@@ -31,6 +31,7 @@ class SharedState final : public engine::OpenWalk {
       : OpenWalk(0),
         context_(std::move(query), transaction, options, thread_count(options)),
         pulled_(context_.threads) {
+    FLUGS_CHECK(context_.visibility.own_tag() == mvcc::kNoStamp);  // see read_rest
     Planner planner(context_);
     const std::vector<std::string> names = planner.names(*context_.query);
     pipeline_ = planner.open(*context_.query);

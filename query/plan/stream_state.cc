@@ -38,6 +38,7 @@ StreamState::StreamState(std::shared_ptr<const QueryNode> query, const Transacti
 
 // Makes batches; at the end of the rows, of all that are left.
 void StreamState::advance() {
+  FLUGS_CHECK(run_.has_value());
   const auto begin = Clock::now();
   const std::size_t batches = std::exchange(is_first_step_, false) ? 1 : kStepBatches;
   const auto is_enough = [&] {
@@ -54,9 +55,11 @@ void StreamState::advance() {
 }
 
 void StreamState::read_all() {
+  FLUGS_CHECK(run_.has_value());
   const auto begin = Clock::now();
   run_->advance([] { return false; });
   sink_->close_all();
+  FLUGS_CHECK(!sink_->has_rows());  // a later write must not show in any
   run_->finish();
   run_.reset();
   spent_ += Clock::now() - begin;

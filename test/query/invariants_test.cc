@@ -1,13 +1,23 @@
 // The checks of query/ fire.
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "flugs/arrow_export.h"
+
+#include "query/arrow/arrow_buffers.h"
+#include "query/arrow/arrow_import_array.h"
 #include "query/expressions/bound_expr.h"
 #include "query/operators/group_table.h"
 #include "query/operators/query_node.h"
 #include "query/operators/sort.h"
+#include "query/plan/planner.h"
+#include "query/plan/query_run.h"
 #include "query/scan/pipeline.h"
+#include "query/stream/batch_data.h"
 #include "query/vectors/rows.h"
 #include "query/vectors/run_context.h"
 #include "query/vectors/text_store.h"
@@ -19,6 +29,23 @@ namespace flugs::test {
 namespace {
 
 query::Schema one_column() { return {{"a", {Type::kInt64, 0}, nullptr}}; }
+
+/// A batch with one row and one column.
+std::shared_ptr<query::BatchData> one_value(Type type) {
+  auto data = std::make_shared<query::BatchData>();
+  data->schema = std::make_shared<const std::vector<query::ResultColumn>>(
+      std::vector<query::ResultColumn>{{"a", type, 0}});
+  data->columns.resize(1);
+  data->rows = 1;
+  std::fill_n(data->columns[0].values.ints(2), 2, 0);
+  return data;
+}
+
+void to_arrow(std::shared_ptr<query::BatchData> data) {
+  ArrowArray array{};
+  query::to_arrow(query::StreamBatch(std::move(data)), array);
+  array.release(&array);
+}
 
 /// A stage that passes nothing on.
 class Dam : public query::Stage {
@@ -114,6 +141,73 @@ TEST_CASE("the checks of pipelines fire", "[query]") {
   limit.set_next(sink);
   FLUGS_CHECK_FIRES("batch.columns.size() == forms_.size()", limit.push(Batch{}, 0));
   if (kHasDebugChecks) FLUGS_CHECK_FIRES("next_ != nullptr", Dam().is_satisfied());
+}
+
+TEST_CASE("the checks of batches for Arrow fire", "[query]") {
+  using namespace query;
+  to_arrow(one_value(Type::kInt64));
+  to_arrow(one_value(Type::kString));
+  std::size_t null_count = 0;
+  const std::uint8_t two = 2;
+  FLUGS_CHECK_FIRES("null_count <= nulls.size()", validity_of({&two, 1}, null_count));
+  auto columns = one_value(Type::kInt64);
+  columns->columns.resize(2);
+  FLUGS_CHECK_FIRES("data->schema->size() == columns", to_arrow(columns));
+  auto narrow = one_value(Type::kInt64);
+  narrow->columns[0].ints = IntForm::kInt32;
+  FLUGS_CHECK_FIRES("from.ints == arrow_form(type)", to_arrow(narrow));
+  auto text = one_value(Type::kString);
+  text->columns[0].bytes = "more than the offsets say";
+  FLUGS_CHECK_FIRES("end == from.bytes.size()", to_arrow(text));
+  auto coded = one_value(Type::kString);
+  coded->columns[0].dictionary =
+      std::make_shared<const TextDictionary>(std::vector<std::int32_t>{0, 1}, "more");
+  FLUGS_CHECK_FIRES("texts->bytes().size()", to_arrow(coded));
+}
+
+TEST_CASE("the checks of arrays from Arrow fire", "[query]") {
+  using namespace query;
+  static_assert(!fits_change({ArrayForm::kInt32, Type::kInt64, 0, ArrowChange::kHalf}));
+  const std::int64_t values[] = {6};
+  const void* buffers[] = {nullptr, values};
+  ArrowArray child{};
+  child.length = 1;
+  child.n_buffers = 2;
+  child.buffers = buffers;
+  ArrowArray* children[] = {&child};
+  const void* no_validity[] = {nullptr};
+  ArrowArray rows{};
+  rows.length = rows.n_buffers = rows.n_children = 1;
+  rows.buffers = no_validity;
+  rows.children = children;
+  ArrowField field;
+  field.format = {ArrayForm::kInt64, Type::kInt64, 0, ArrowChange::kDivided, 3};
+  CHECK(ArrowBatch::make(rows, {field}).ok());
+  ArrowField by_nothing = field;
+  by_nothing.format.factor = 0;
+  FLUGS_CHECK_FIRES("fits_change(format)", ArrowBatch::make(rows, {by_nothing}));
+  field.entries = ArrowFormat{ArrayForm::kText32, Type::kString};
+  FLUGS_CHECK_FIRES("ArrowChange::kNone", ArrowBatch::make(rows, {field}));
+}
+
+TEST_CASE("the checks of the planner fire", "[query]") {
+  using namespace query;
+  TemporaryDatabase database;
+  const Transaction t = must(database->begin());
+  RunContext context(std::make_shared<QueryNode>(), t, RunOptions(), 1);
+  const Planner planner(context);
+  QueryNode node;
+  node.step = QueryNode::Step::kRename;
+  FLUGS_CHECK_FIRES("node.input != nullptr", planner.names(node));
+  node.step = QueryNode::Step::kJoin;
+  node.input = std::make_shared<QueryNode>();
+  FLUGS_CHECK_FIRES("node.right != nullptr", planner.names(node));
+  node.step = QueryNode::Step::kLimit;
+  node.input = nullptr;
+  FLUGS_CHECK_FIRES("node.input != nullptr", planner.names(node));
+  RunOptions options;
+  options.threads = Crew::kWorkersMax + 1;
+  if (kHasDebugChecks) FLUGS_CHECK_FIRES("Crew::kWorkersMax", thread_count(options));
 }
 
 }  // namespace flugs::test
