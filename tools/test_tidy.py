@@ -150,6 +150,25 @@ class PlantedTree(unittest.TestCase):
         path = "test/pmem/wide.h"  # tests and programs may know many headers
         self.assertEqual(self.check(files={path: text + "".join(includes)}), [])
 
+    def test_header_that_many_include(self):
+        header = "tables/table/table.h"
+        include = f'#pragma once\n#include "{header}"\n'
+        files = {f"test/tables/part{i}.h": include for i in range(20)}
+        files[header] = "#pragma once\n"
+        self.assertEqual(self.check(files=files), [])
+        files["test/tables/one_more.h"] = include
+        self.assertEqual(self.check(files=files), [(header, "includers")])
+
+    def test_folder_with_few_checks(self):
+        lines = "#pragma once\n" + "// A line.\n" * 550
+        checks = "void f() {\n" + "  FLUGS_CHECK(true);\n" * 15 + "}\n"
+        paths = "mvcc/first.h", "mvcc/second.h"
+        self.assertEqual(self.check(files={paths[0]: lines, paths[1]: lines + checks}), [])
+        self.assertEqual(self.check(files={paths[1]: lines + checks.replace("CHECK", "TEST")}),
+                         [("mvcc", "checks")])
+        os.remove(os.path.join(self.root, paths[0]))  # a small folder need not have many
+        self.assertEqual(self.check(files={paths[1]: lines}), [])
+
     def test_folders_that_include_each_other(self):
         files = {"test/model/model.h": '#pragma once\n#include "test/support/rows.h"\n',
                  "test/support/rows.h": "#pragma once\n",

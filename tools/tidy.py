@@ -22,6 +22,11 @@ FOLDER_SOURCES_MAX = 40
 HEADER_INCLUDES_MAX = 12
 ALL_PUBLIC = "include/flugs/flugs.h"  # consists of includes
 CLASS_FUNCTIONS_MAX = 80
+# Headers of classes that others would soon know too much of, and the files that may include them.
+INCLUDERS_MAX = {"tables/table/table.h": 20}
+# In each folder of the library with more lines, per 1000 lines.
+CHECKS_MIN = 13
+CHECKED_LINES_MIN = 1000
 TITLE_MAX = 72
 CLANG_FORMAT = "clang-format-19"
 
@@ -153,6 +158,7 @@ THREAD_START = re.compile(
     r"|<tbb/|<execution>")
 PERSISTENCE_ASM = re.compile(r"\basm\b[^;]*\b(clwb|clflush|clflushopt|sfence|mfence|movnt\w+)\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
+CHECK = re.compile(r"\b(?:FLUGS_D?CHECK|static_assert)\(")
 LABEL = re.compile(r"^([a-z][a-z0-9_-]*)/([0-9]+[a-z]?)$")
 PROTOCOL = re.compile(r"^\s*//+\s*Protocol ([a-z][a-z0-9_-]*)\b")
 PROTOCOL_STEP = re.compile(r"^\s*//+\s+([0-9]+[a-z]?)\s+\S")
@@ -220,6 +226,8 @@ class Tidy:
                 self._check_disabled(path)
                 self._check_listed(path)
         self._check_folders()
+        self._check_includers()
+        self._check_checks()
         self._check_labels()
         return self.violations
 
@@ -293,6 +301,28 @@ class Tidy:
         for (folder, other), (path, line) in sorted(self.includes.items()):
             if folder < other and (other, folder) in self.includes:
                 self._report(path, line, "mutual", f"{folder}/ and {other}/ include each other")
+
+    def _check_includers(self):
+        for header, most in INCLUDERS_MAX.items():
+            count = sum(f'#include "{header}"' in self.text[path] for path in self.paths
+                        if path.endswith(CXX))
+            if count > most:
+                self._report(header, 1, "includers", f"{count} files include it, at most {most}")
+
+    def _check_checks(self):
+        """A folder of the library states its invariants: by itself, and with its sub-folders."""
+        lines, checks = collections.Counter(), collections.Counter()
+        for path in self.paths:
+            if not path.endswith(CXX) or path.split("/")[0] not in LAYERS:
+                continue
+            text = self.text[path]
+            for folder in {os.path.dirname(path), path.split("/")[0]}:
+                lines[folder] += text.count("\n")
+                checks[folder] += len(CHECK.findall(cxx_text.code_only(text)))
+        for folder, count in sorted(lines.items()):
+            if count > CHECKED_LINES_MIN and checks[folder] * 1000 < count * CHECKS_MIN:
+                message = f"{checks[folder]} in {count} lines, at least {CHECKS_MIN} per 1000"
+                self._report(folder, 1, "checks", message)
 
     def _check_persistence(self, path):
         if path.startswith(PERSISTENCE_DIRS):
