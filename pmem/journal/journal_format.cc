@@ -111,6 +111,11 @@ Result<JournalHead> choose_head(const std::array<JournalHead, 2>& copies, std::u
         fmt::format("head: replay from {} to {} at least, in a ring of {} bytes; "
                     "epochs {} and {}",
                     best->tail, best->needed, shape.data_bytes, best->tail_epoch, best->epoch));
+  if (best->needed >= kJournalCountMax || best->epoch >= kJournalCountMax ||
+      best->sequence >= kJournalCountMax)
+    return bad_journal(
+        where, fmt::format("head: place {}, epoch {}, sequence {}: all are below {}", best->needed,
+                           best->epoch, best->sequence, kJournalCountMax));
   return *best;
 }
 

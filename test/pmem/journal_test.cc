@@ -374,28 +374,57 @@ TEST_CASE("a closed journal of another version begins anew, and one that is need
   if (!made.ok()) CHECK(made.status().code() == StatusCode::kInvalidArgument);
 }
 
+namespace {
+
+/// What a replay says of the pool's journal after `change` of the head that counts.
+template <typename Change>
+Status replay_with_head(LinePool& pool, Change&& change) {
+  Bytes bytes = pool.journal_bytes();
+  JournalHead head;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  JournalHead other;
+  std::memcpy(&other, bytes.data() + kPageBytes, sizeof other);
+  if (other.sequence > head.sequence) head = other;
+  head.sequence += 1;
+  change(head);
+  head.checksum = checksum_of(head);
+  std::memcpy(bytes.data() + head.sequence % 2 * kPageBytes, &head, sizeof head);
+  write_file(pool.path().journal(), bytes);
+  Bytes memory(kPoolBytes);
+  return replay_into(memory, pool);
+}
+
+}  // namespace
+
 TEST_CASE("damage where the pool's file needs the journal is refused", "[pmem][journal]") {
   LinePool pool(64 << 10);
   LineSteps steps(pool);
   bench::Random random(9);
   for (int i = 0; i < 5; ++i) steps.store_some(random);
-  JournalHead head;
   REQUIRE(pool.checkpointer().run().ok());
-  Bytes bytes = pool.journal_bytes();
-  std::memcpy(&head, bytes.data(), sizeof head);
-  JournalHead other;
-  std::memcpy(&other, bytes.data() + kPageBytes, sizeof other);
-  if (other.sequence > head.sequence) head = other;
   // As if records behind the tail had been in a page that the checkpoint wrote.
-  head.needed = head.tail + 2 * kPageBytes;
-  head.sequence += 1;
-  head.checksum = checksum_of(head);
-  std::memcpy(bytes.data() + head.sequence % 2 * kPageBytes, &head, sizeof head);
-  write_file(pool.path().journal(), bytes);
-  Bytes memory(kPoolBytes);
-  const Status status = replay_into(memory, pool);
+  const Status status =
+      replay_with_head(pool, [](JournalHead& head) { head.needed = head.tail + 2 * kPageBytes; });
   CHECK(status.code() == StatusCode::kCorrupt);
   CHECK(status.message().find("damaged") != std::string_view::npos);
+}
+
+TEST_CASE("a head with a place, an epoch or a sequence that none reaches is refused",
+          "[pmem][journal]") {
+  LinePool pool(64 << 10);
+  REQUIRE(pool.checkpointer().run().ok());
+  const auto changed = [&](std::uint64_t JournalHead::* field, std::uint64_t least) {
+    return replay_with_head(pool, [&](JournalHead& head) {
+      if (field == &JournalHead::tail) head.needed = least;
+      head.*field = least;
+    });
+  };
+  for (const auto field : {&JournalHead::tail, &JournalHead::epoch, &JournalHead::sequence})
+    for (const std::uint64_t count : {kJournalCountMax, ~std::uint64_t{0} - kRecordStep + 1}) {
+      const Status status = changed(field, count);
+      CHECK(status.code() == StatusCode::kCorrupt);
+      CHECK(status.message().find("all are below") != std::string_view::npos);
+    }
 }
 
 }  // namespace flugs::pmem
