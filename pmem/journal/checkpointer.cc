@@ -31,6 +31,7 @@ Checkpointer::Checkpointer(PageFile& pool_file, JournalFile& journal_file, Journ
 Checkpointer::~Checkpointer() { stop(); }
 
 Status Checkpointer::start() {
+  FLUGS_CHECK(!thread_.joinable());
   Result<std::jthread> started =
       start_thread("flugs-checkpt", [this](const std::stop_token& stop) { run_until(stop); });
   if (!started.ok()) return started.status();

@@ -115,7 +115,7 @@ Status ObjectPool::make_file(const PoolOptions& options) {
     status = file_.map(map_flags(), {space_.base(), mapped_bytes_}, 0);  // now by its path
     if (status.ok()) keep_from_children(0);
   }
-  if (status.ok() && has_journal()) status = begin_journal(uuid(), options);
+  if (status.ok() && has_journal()) status = begin_journal(uuid(), 0, options);
   if (status.ok() && has_journal()) status = name_journal();
   is_open_ = status.ok();
   return status;
@@ -217,7 +217,8 @@ Status ObjectPool::take_file(const PoolOptions& options) {
       has_journal() ? map_with_journal(*bytes, options) : map_existing(*bytes, options);
   Status status = header.status();
   if (status.ok()) status = attach_root(options, sizeof(PoolRoot));
-  if (status.ok() && has_journal()) status = begin_journal(header->uuid, options);
+  if (status.ok() && has_journal())
+    status = begin_journal(header->uuid, header->journal_id, options);
   if (!status.ok()) return status;
   status = take(root_bytes_ - kLineBytes, options);
   if (status.ok() && has_no_holes_) segments().forget_holes();

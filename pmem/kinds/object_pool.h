@@ -62,7 +62,7 @@ class ObjectPool final : public MappedPool {
   Result<PoolHeader> map_with_journal(std::uint64_t bytes, const PoolOptions& options);
   Status unmap_from(std::uint64_t bytes);
   PoolJournal::Target journal_target(const PoolOptions& options) noexcept;
-  Status begin_journal(std::uint64_t pool_uuid, const PoolOptions& options);
+  Status begin_journal(std::uint64_t pool_uuid, std::uint64_t named, const PoolOptions& options);
   Status name_journal();
   void write_directly() noexcept;
   void end_journal();

@@ -104,8 +104,9 @@ PoolJournal::Target ObjectPool::journal_target(const PoolOptions& options) noexc
 }
 
 /// From here on fences append to a journal: the one that was found, whose checkpoints may begin, or
-/// a new one.
-Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& options) {
+/// a new one. `named`: the id in the header that counts.
+Status ObjectPool::begin_journal(std::uint64_t pool_uuid, std::uint64_t named,
+                                 const PoolOptions& options) {
   const bool is_found = journal_ != nullptr;
   direct_write_bytes_ = options.direct_write_bytes;
   memory_bytes_ = usable_memory_bytes();
@@ -116,8 +117,9 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, const PoolOptions& opt
     journal_ = *std::move(made);
   }
   medium().set_journal(&journal_->journal());
-  // A closing that was cut short may have left id 0 in the headers: then name_journal goes on.
-  const bool is_named = root()->headers[0].journal_id == journal_->id();
+  // A closing that was cut short may have left id 0 in the header that counts, and not in the other
+  // one: then name_journal goes on, and starts the checkpoints.
+  const bool is_named = named == journal_->id();
   return is_found && is_named ? journal_->checkpointer().start() : Status();
 }
 
