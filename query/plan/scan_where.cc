@@ -42,19 +42,26 @@ class VisitorSink : public query::Sink {
   void push(const Batch& batch, std::uint32_t worker) override {
     FLUGS_CHECK(worker == 0);
     if (is_done_) return;
-    const ColumnView ids = evaluator_->evaluate(*columns_[0], batch);
-    shown_.row_id_buffer().resize(batch.rows);
-    for (std::size_t i = 0; i < batch.rows; ++i)
-      shown_.row_id_buffer()[i] = RowId(static_cast<std::uint32_t>(ids.ints()[i]));
-    for (std::size_t i = 1; i < columns_.size(); ++i)
-      show(evaluator_->evaluate(*columns_[i], batch), *columns_[i], batch.rows,
-           shown_.columns()[i - 1]);
-    shown_.set_row_count(batch.rows);
-    is_done_ = !visit_(shown_);
+    views_.clear();
+    for (const query::BoundPtr& column : columns_)
+      views_.push_back(evaluator_->evaluate(*column, batch));
+    for (std::size_t first = 0; first < batch.rows && !is_done_; first += ScanBatch::kRowsMax)
+      show_rows(first, std::min(ScanBatch::kRowsMax, batch.rows - first));
   }
   bool is_satisfied() const noexcept override { return is_done_; }
 
  private:
+  void show_rows(std::size_t first, std::size_t rows) {
+    const std::int64_t* const ids = views_[0].ints() + first;
+    shown_.row_id_buffer().clear();
+    for (std::size_t i = 0; i < rows; ++i)
+      shown_.row_id_buffer().emplace_back(static_cast<std::uint32_t>(ids[i]));
+    for (std::size_t i = 1; i < columns_.size(); ++i)
+      show(views_[i].from(first, columns_[i]->form), *columns_[i], rows, shown_.columns()[i - 1]);
+    shown_.set_row_count(rows);
+    is_done_ = !visit_(shown_);
+  }
+
   static void show(const ColumnView& from, const query::BoundExpr& expr, std::size_t rows,
                    ScanBatch::Column& to) {
     to.nulls.assign(rows, 0);
@@ -79,6 +86,7 @@ class VisitorSink : public query::Sink {
   query::Binder binder_;
   std::vector<query::BoundPtr> columns_;
   std::optional<query::Evaluator> evaluator_;
+  std::vector<ColumnView> views_;  // of the batch, by column
   FunctionRef<bool(const ScanBatch&)> visit_;
   ScanBatch shown_;
   bool is_done_ = false;

@@ -1,4 +1,5 @@
 // Writes and scans by an expression.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <limits>
@@ -356,6 +357,33 @@ TEST_CASE("a cascade whose rows are changed on its way is a conflict at every le
   CHECK(must(t.get(must(family.parent.primary_key()), {2})).id().value() == 0);
   t.abort();
   must(database->check());
+}
+
+TEST_CASE("a scan by an expression gives no batch of more than kRowsMax rows", "[api]") {
+  for (const bool is_merged : {false, true}) {
+    Items items;
+    if (is_merged) items.merge();
+    const Transaction t = must(items.database->begin(AccessMode::kReadOnly));
+    const std::vector<ColumnId> columns = {must(items.table.column("id")),
+                                           must(items.table.column("name"))};
+    std::vector<std::int64_t> ids;
+    std::size_t most = 0;
+    must(t.scan(items.table, columns, col("id") >= 0, [&](const ScanBatch& batch) {
+      most = std::max(most, batch.row_count());
+      for (std::size_t i = 0; i < batch.row_count(); ++i) {
+        const std::int64_t id = batch.get_unchecked(0, i).as_int64();
+        CHECK(batch.get_unchecked(1, i).as_string() == "item " + std::to_string(id));
+        CHECK(must(t.get(items.table, batch.row_ids()[i])).get_unchecked(ColumnId(0)) ==
+              Value::int64(id));
+        ids.push_back(id);
+      }
+      return true;
+    }));
+    CHECK(most <= ScanBatch::kRowsMax);
+    std::sort(ids.begin(), ids.end());
+    REQUIRE(ids.size() == 10'000);
+    CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
+  }
 }
 
 TEST_CASE("scans and queries by an expression, with the ids of rows", "[api]") {
