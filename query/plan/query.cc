@@ -69,6 +69,7 @@ Query Query::table(std::string name) {
 Query Query::of(const QueryResult& result) {
   auto node = step(Step::kResult, nullptr);
   node->result = result.data();
+  if (node->result == nullptr) node->error = kResultMovedFrom;
   return Query(std::move(node));
 }
 

@@ -14,6 +14,7 @@
 namespace flugs::query {
 
 inline constexpr const char* kQueryMovedFrom = "a query that was moved from";
+inline constexpr const char* kResultMovedFrom = "a query of a result that was moved from";
 
 /// Whether a query may run. Fails with kInvalidArgument, and as calls of the transaction do.
 Status check_run(const QueryNode* query, const Transaction& transaction, const RunOptions& options);

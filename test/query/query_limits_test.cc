@@ -138,6 +138,11 @@ TEST_CASE("a query that was moved from is refused") {
   table.refuses(query, "moved from");  // NOLINT(bugprone-use-after-move)
   table.refuses(query.where(col("i") == 1).limit(1), "moved from");  // NOLINT
   table.refuses(one().join(query, {{"i", "i"}}), "moved from");      // NOLINT
+  QueryResult result = must(table.run(moved));
+  const QueryResult other = std::move(result);
+  CHECK(table.run(Query::of(other)).ok());
+  table.refuses(Query::of(result), "result that was moved from");                       // NOLINT
+  table.refuses(Query::of(result).where(col("i") == 1), "result that was moved from");  // NOLINT
 }
 
 TEST_CASE("distinct and group_by take any number of columns, NULL or not") {
