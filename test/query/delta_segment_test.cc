@@ -118,7 +118,7 @@ TEST_CASE("bounds at the ends of the integers exclude the right values", "[query
   constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
   const auto left = [&](RangeCondition range) {
     std::uint64_t mask = late.mask();
-    REQUIRE(late.segment().narrow(range, 0, late.rows(), &mask));
+    REQUIRE(late.segment().narrow(late.segment().range_of(range), 0, late.rows(), &mask));
     return std::popcount(mask);
   };
   RangeCondition range = within(kLeast, kGreatest);
