@@ -89,9 +89,9 @@ endfunction()
 # unless it is RELEASED: optimisation changes what it tests. ASAN_AT_NIGHT: the address sanitizer
 # takes so long for it that by day only other builds run it (label asan_night). REBUILT names
 # sources whose tests run once more with indexes in DRAM (test/support/temporary_database.h), as
-# "<name>_rebuilt/<source>"; those that REBUILT_AT_NIGHT names do so at night only (label
-# rebuilt_night). EXCHANGES: some sources of the library are compiled anew for this program, and
-# must be taken before those of the library. Tests run in parallel, so each takes its pools from
+# "<name>_rebuilt/<source>"; under a sanitizer those that REBUILT_AT_NIGHT names do so at night only
+# (label rebuilt_night). EXCHANGES: some sources of the library are compiled anew for this program,
+# and must be taken before those of the library. Tests run in parallel, so each takes its pools from
 # test/support, which gives every one a path of its own.
 function(flugs_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED;ASAN_AT_NIGHT"

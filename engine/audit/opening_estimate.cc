@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/check.h"
 #include "engine/database/opening_budget.h"
 #include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
@@ -48,7 +47,6 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready,
   const bool needs_all =
       ready == Ready::kIndexesBuilt || (is_taken && table.index_build().has_keys_in_dram());
   const std::uint32_t left = needs_all ? 0 : table.row_sweep().rows_left_unswept(tables);
-  FLUGS_CHECK(left <= table.rows().rows_end());
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {

@@ -108,7 +108,7 @@ Status DatabaseCore::no_open_transactions(std::string_view what) const {
 }
 
 Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
-  // As the messages below say.
+  // The messages below name these numbers.
   static_assert(static_cast<unsigned>(AccessMode::kReadOnlyDurable) == 2);
   static_assert(static_cast<unsigned>(Isolation::kReadCommitted) == 2);
   if (mode > AccessMode::kReadOnlyDurable)

@@ -68,7 +68,7 @@ class DatabaseCore final {
 
   Catalog& catalog() noexcept { return catalog_; }
   Table* table(TableId id) const noexcept { return catalog_.table(id); }
-  /// What the table consists of, for those who only look at it; null when there is no such table.
+  /// The data of a table, for callers that only read it; null when there is no such table.
   const TableData* table_data(TableId id) const noexcept;
   Result<TableId> find_table(std::string_view name) const { return catalog_.find_table(name); }
   std::vector<TableId> tables() const { return catalog_.tables(); }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kJournalBytesMax = std::uint64_t{1} << 40;
 constexpr std::chrono::microseconds kRestartBudgetMax = std::chrono::hours(24);
 
-// As the messages below say.
+// The messages below name these numbers.
 static_assert(static_cast<unsigned>(OpenMode::kReadOnly) == 3);
 static_assert(static_cast<unsigned>(Ready::kIndexesBuilt) == 1);
 static_assert(static_cast<unsigned>(CommitClock::kAutomatic) == 2);

@@ -21,7 +21,7 @@ class DurableTokens {
   /// `pool` must outlive the object; `opening` is unlike that of any other opening by this process.
   DurableTokens(pmem::Pool& pool, std::uint64_t opening) noexcept
       : journal_(pool.medium().journal()), opening_(opening) {
-    FLUGS_DCHECK(opening != 0);  // that of an empty token
+    FLUGS_DCHECK(opening != 0);  // an empty token has 0
   }
 
   /// The token that names all that is committed now.
@@ -40,7 +40,7 @@ class DurableTokens {
                     fmt::format("CommitOptions::soon is {} ms, must be from 0 to {}",
                                 options.soon.count(), kSoonMax.count()));
     if (options.durability <= Durability::kSoon) return {};
-    static_assert(static_cast<unsigned>(Durability::kProcessCrash) == 2);  // as said below
+    static_assert(static_cast<unsigned>(Durability::kProcessCrash) == 2);  // named below
     if (options.durability > Durability::kProcessCrash)
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("CommitOptions::durability is {}, allowed are 0 to 2",

@@ -80,7 +80,8 @@ class Query {
   /// All rows of a table that the transaction sees, with all columns; columns that no step uses are
   /// not read.
   static Query table(std::string name);
-  /// The rows of a result, which is shared: for a sub-result that several queries use.
+  /// The rows of a result, which is shared: for a sub-result that several queries use. A run of the
+  /// query fails with kInvalidArgument if the result was moved from.
   static Query of(const QueryResult& result);
 
   /// The rows for which the condition is true. Directly behind a table, the parts of the condition

@@ -80,7 +80,8 @@ template <>
 std::span<const std::string_view> ResultBatch::column_unchecked(std::size_t column) const noexcept;
 
 /// The result of a query. It owns all that it holds, text too, so it stays valid after the
-/// transaction has ended and the database is closed. Copies share.
+/// transaction has ended and the database is closed. Copies share. After a move from it, only
+/// assignment and destruction are allowed.
 ///
 /// Thread-safety: immutable; any thread.
 class QueryResult {

@@ -67,7 +67,7 @@ void BatchWaiters::end_write(Lock& lock, bool is_last) noexcept {
                                                    write_time_ + write_time_ / kGrowthPart);
   Group& done = groups_[written_group_];
   Group& next = groups_[written_group_ ^ 1];
-  FLUGS_CHECK(done.returning <= done.sleepers + 1);  // the thread that writes
+  FLUGS_CHECK(done.returning <= done.sleepers + 1);  // the writing thread does not sleep
   FLUGS_CHECK(next.returning <= next.sleepers);
   served_ = std::exchange(done.returning, 0);
   behind_ = next.sleepers;

@@ -238,7 +238,7 @@ Status JournalFile::write_zeros(std::uint64_t bytes) {
   return sync_folder_of(path_);
 }
 
-/// An opening would refuse what is checked here.
+/// An opening refuses a head that fails these checks.
 Status JournalFile::write_head(JournalHead next) {
   FLUGS_CHECK(next.data_bytes == shape_.data_bytes && next.segment_bytes == shape_.segment_bytes);
   FLUGS_CHECK(next.tail <= next.needed && next.needed - next.tail <= shape_.data_bytes);

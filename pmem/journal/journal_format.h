@@ -20,8 +20,8 @@ namespace flugs::pmem {
 inline constexpr std::array<char, 8> kJournalMagic = {'f', 'l', 'u', 'g', 's', 'J', 'L', '\n'};
 inline constexpr std::uint32_t kJournalVersion = 2;
 inline constexpr std::uint64_t kJournalDataOffset = 2 * kPageBytes;
-/// No journal reaches such a place, epoch or sequence. A head that has one is damaged, though its
-/// checksum may be right; sums of smaller ones do not overflow.
+/// Places, epochs and sequences of every journal are below this number. A head with a greater one
+/// is damaged, even if its checksum is right. Sums of smaller numbers do not overflow.
 inline constexpr std::uint64_t kJournalCountMax = std::uint64_t{1} << 62;
 
 /// The first page that begins at `place` or behind it.

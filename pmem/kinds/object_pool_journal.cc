@@ -21,7 +21,6 @@ namespace {
 constexpr std::uint64_t kJournalPart = 16;
 constexpr std::uint64_t kJournalBytesMin = std::uint64_t{4} << 20;
 constexpr std::uint64_t kJournalBytesMax = std::uint64_t{64} << 20;
-static_assert(kJournalBytesMin <= kJournalBytesMax);
 
 constexpr std::uint64_t kLastLine = kPoolBytesMax / kLineBytes - 1;
 static_assert(RunHead{.line = kLastLine, .lines = 1}.line == kLastLine);  // a record can name it

@@ -130,7 +130,7 @@ std::uint32_t MainSegment::code_of_value(std::uint32_t column, const Value& valu
   return code;
 }
 
-// By value if the group keeps no codes: few entries of many may be asked for.
+// Without kept codes the value is looked up: the caller may need few of many entries.
 std::uint32_t MainSegment::domain_code(std::uint32_t column, std::uint64_t entry) const {
   FLUGS_DCHECK(entry < columns_[column]->code_count() && !columns_[column]->entry_is_null(entry));
   if (Translation kept = rows_->kept_codes(column)) return translated(column, kept, entry);

@@ -25,8 +25,8 @@ struct RangeCondition {
   bool high_excluded = false;
 };
 
-/// A condition as one segment tests it: worked out once, and used for several ranges of rows. The
-/// condition must outlive it.
+/// A condition in the form that one segment tests. It is computed once for several ranges of rows.
+/// The condition must outlive it.
 struct SegmentRange {
   const RangeCondition* condition = nullptr;
   columns::MainRange codes;  ///< for a segment whose columns are packed
@@ -103,8 +103,8 @@ class Segment {
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;
   }
-  /// The code in the column's domain of an entry of a packed column, which is not NULL. Fails with
-  /// kCorrupt.
+  /// The code, in the column's domain, of an entry of a packed column. The entry is not NULL's.
+  /// Fails with kCorrupt.
   virtual std::uint32_t domain_code(std::uint32_t /*column*/, std::uint64_t /*entry*/) const {
     return CodeDomain::kNone;
   }

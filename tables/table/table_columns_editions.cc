@@ -105,7 +105,7 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
                                "and bytes string; instead add a column, fill it and drop this one",
                                to_string(column.type), to_string(type)));
   if (column.type != type) {
-    if (Status s = references_.check_unreferred(stored, number); !s.ok()) return s;
+    if (Status s = references_.check_column_unused(stored, number); !s.ok()) return s;
   }
   if (const Status s = check_room_for_edition(stored, number); !s.ok())
     return refused(s.code(), std::string(s.message()));

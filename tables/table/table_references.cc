@@ -269,7 +269,7 @@ Result<bool> TableReferences::check(const mvcc::Write& write, const mvcc::Visibi
 
 // ---------------------------------------------------------------------------------------- audits
 
-Status TableReferences::check_unreferred(const StoredSchema& stored, std::size_t column) const {
+Status TableReferences::check_column_unused(const StoredSchema& stored, std::size_t column) const {
   FLUGS_CHECK(column < stored.schema.columns.size());
   const std::string& name = stored.schema.columns[column].name;
   const auto used_by = [&](const std::string& what) {

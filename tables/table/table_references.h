@@ -70,7 +70,7 @@ class TableReferences final {
 
   /// Checks that no foreign key uses a column of the table's schema: foreign keys compare values of
   /// one type. Fails with kConstraintViolated.
-  Status check_unreferred(const StoredSchema& stored, std::size_t column) const;
+  Status check_column_unused(const StoredSchema& stored, std::size_t column) const;
   /// Whether foreign keys hold for a row that was written, or for rows that referred to it. The
   /// value says whether that may change until the transaction commits. Fails with
   /// kConstraintViolated, after noting in `reads` what was read; kConflict.

@@ -284,8 +284,8 @@ void add_workload_options(CLI::App& command, YcsbCommandOptions& options) {
       ->check(CLI::IsMember(kYcsbDistributions));
   command
       .add_option("--keys", options.keys,
-                  "Keys instead of the workload's: texts with a hash, as YCSB has them by default, "
-                  "texts in the order of the rows, or int64")
+                  "Keys instead of the workload's: hashed are texts with a hash, as YCSB has them, "
+                  "ordered are texts in the order of the rows, integer are int64")
       ->check(CLI::IsMember(kYcsbKeys));
   command.add_option("--records", options.records, "Rows that are loaded")
       ->check(CLI::Range(std::uint64_t{10}, std::uint64_t{1'000'000'000}))

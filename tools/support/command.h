@@ -60,8 +60,8 @@ void run_when_chosen(CLI::App& command, Action& action, Action run);
 /// All of the above, in groups. The names import, export, backup and dump are kept free for
 /// `flugs pool`.
 void add_commands(CLI::App& app, Action& action);
-/// Only the command that the words of the command line name; false, and nothing is added: they name
-/// none. To make the options of all commands takes longer than to open a pool.
+/// Adds only the command that the command line names. Returns false, and adds nothing, if it names
+/// no command. The options of all commands take longer to make than a pool takes to open.
 bool add_named_command(CLI::App& app, Action& action, int argc, const char* const* argv);
 
 // Options that several commands have in common.
