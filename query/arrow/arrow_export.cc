@@ -159,7 +159,7 @@ void export_texts(const BatchData& batch, std::size_t column, Exported& to) {
   to.buffers[1] = from.values.view(false).data;
   if (from.dictionary == nullptr) {
     const auto end = static_cast<std::size_t>(batch.texts(column).offsets()[batch.rows]);
-    FLUGS_CHECK(end == from.bytes.size());  // a consumer reads so many
+    FLUGS_CHECK(end == from.bytes.size());  // a consumer reads this number of bytes
     to.buffers[2] = from.bytes.data();
     return;
   }

@@ -59,7 +59,7 @@ void StreamState::read_all() {
   const auto begin = Clock::now();
   run_->advance([] { return false; });
   sink_->close_all();
-  FLUGS_CHECK(!sink_->has_rows());  // a later write must not show in any
+  FLUGS_CHECK(!sink_->has_rows());  // no row that is left may show a later write
   run_->finish();
   run_.reset();
   spent_ += Clock::now() - begin;

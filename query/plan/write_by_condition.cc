@@ -13,6 +13,7 @@
 #include "flugs/transaction.h"
 #include "tables/data/table_data.h"
 #include "tables/table/row_writer.h"
+#include "tables/table/table.h"
 
 namespace flugs {
 
@@ -100,14 +101,13 @@ Result<std::uint64_t> Transaction::remove_where(TableId table, const query::Expr
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
-  const engine::TableData* const data = database_->table_data(table);
-  if (data == nullptr) return engine::no_table();
-  const Query rows = rows_to_write(*data, where, {});
+  const engine::TableData& data = (*target)->data();
+  const Query rows = rows_to_write(data, where, {});
   query::RunOptions finding = run_options(options);
   return remove_found(**target, "", options, [&](std::vector<RowId>& found) -> Status {
     const Result<QueryResult> result = rows.run(*this, finding);
     finding.progress = {};
-    if (!result.ok()) return why_not_found(result.status(), *data, options, *context_);
+    if (!result.ok()) return why_not_found(result.status(), data, options, *context_);
     for (std::size_t i = 0; i < result->row_count(); ++i) found.push_back(id_in(*result, i));
     return {};
   });
@@ -128,23 +128,22 @@ Result<std::uint64_t> Transaction::update_where(TableId table, const query::Expr
   const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(table);
   if (!target.ok()) return target.status();
-  const engine::TableData* const data = database_->table_data(table);
-  if (data == nullptr) return engine::no_table();
-  Result<std::vector<ColumnValue>> columns = columns_of(*data, changes);
+  const engine::TableData& data = (*target)->data();
+  Result<std::vector<ColumnValue>> columns = columns_of(data, changes);
   if (!columns.ok()) return columns.status();
-  const Query rows = rows_to_write(*data, where, changes);
+  const Query rows = rows_to_write(data, where, changes);
   query::RunOptions finding = run_options(options);
   LongCall progress(options, "update_where");
   engine::ManyRows statement(*context_);
   for (;;) {
     const Result<QueryResult> found = rows.run(*this, finding);
-    if (!found.ok()) return why_not_found(found.status(), *data, options, *context_);
+    if (!found.ok()) return why_not_found(found.status(), data, options, *context_);
     finding.progress = {};
     Status done;
-    VersionsMade made(*data, *context_);
+    VersionsMade made(data, *context_);
     for (std::size_t row = 0; done.ok() && row < found->row_count(); ++row) {
       if (!progress.goes_on_at_row(row, found->row_count())) {
-        done = stopped_by_caller("table " + data->name());
+        done = stopped_by_caller("table " + data.name());
         break;
       }
       for (std::size_t i = 0; i < columns->size(); ++i)
