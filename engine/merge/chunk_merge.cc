@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "base/elapsed.h"
@@ -383,7 +384,9 @@ Status ChunkMerge::make_empty_chunk() {
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
-  return table_.runs.uncover(chunk_, persister_);  // before chunk_replace/2
+  Status uncovered = table_.runs.uncover(chunk_, persister_);  // before chunk_replace/2
+  if (!uncovered.ok()) discard();
+  return uncovered;
 }
 
 // Writes a stored row's entry into the new group, which no other thread uses yet.
@@ -456,10 +459,12 @@ Status ChunkMerge::move(bool& moved) {
   return status;
 }
 
+// Frees what has been written so far, none of which can be reached.
 void ChunkMerge::discard() noexcept {
   persister_.fence("chunk_replace/1");  // no flush may stay behind unfenced
   for (const pmem::Extent& block : blocks_) pool_.allocator().release(block);
-  if (extent_.bytes != 0) pool_.allocator().release(extent_);
+  blocks_.clear();
+  if (extent_.bytes != 0) pool_.allocator().release(std::exchange(extent_, {}));
 }
 
 Status ChunkMerge::run(std::chrono::milliseconds patience) {

@@ -32,8 +32,9 @@ class Subject {
   PoolBuffer buffer_;  // outlives the database
 
  public:
-  Subject() : buffer_(kPoolBytes) {
+  explicit Subject(IndexPlace index_place = test_index_place()) : buffer_(kPoolBytes) {
     options_ = small_options("(memory)");
+    options_.index_place = index_place;
     options_.segment_bytes = std::uint64_t{1} << 20;
     options_.slots_max = 4;
   }
@@ -362,6 +363,41 @@ TEST_CASE("one allocation fails in the middle of an operation", "[faults]") {
 }
 
 TEST_CASE("all allocations fail from one on", "[faults]") { fail_each_allocation(true); }
+
+// An index run covers the rows of the group, so its list changes, too.
+TEST_CASE("an allocation fails while an emptied group becomes a chunk of rows", "[faults]") {
+  std::uint64_t emptied = 0;
+  for (std::uint64_t n = 1;; ++n) {
+    INFO("allocation " << n);
+    Subject subject(IndexPlace::kDram);  // else runs have no hash tables
+    must(subject.create());
+    TableSchema schema = rows_schema("rows");
+    must(subject.core->create_table(schema.key("by_count", {"count"})));
+    Contents contents;
+    must(insert_many(*subject.core, contents, 0, 600));
+    must(merge_all(*subject.core));
+    must(remove_all(*subject.core, contents));
+    must(insert_many(*subject.core, contents, 600, 620));
+    must(subject.reopen());
+
+    subject.faults.arm(n, n);
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.threads = 1;
+    const Result<MergeReport> merged = subject.core->merge(TableId(1), options);
+    const bool injected = subject.faults.failed != 0;
+    subject.faults.disarm();
+    if (!merged.ok()) REQUIRE((injected && merged.code() == StatusCode::kOutOfSpace));
+    if (merged.ok()) emptied += merged->chunks_emptied;
+    check_contents(*subject.core, contents);
+    const std::uint64_t used = subject.used_bytes();
+    must(subject.reopen());
+    CHECK(subject.used_bytes() == used);
+    check_contents(*subject.core, contents);
+    if (!injected) break;
+  }
+  CHECK(emptied >= 1);
+}
 
 TEST_CASE("an allocation fails while a database is created or opened", "[faults]") {
   for (std::uint64_t n = 1;; ++n) {
