@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -121,7 +120,7 @@ InputResult PoolInputs::run_in_file(bench::Random& random) {
     result.outcome = Outcome::kAnswered;
     exercise(**core, random);
   }
-  ::unlink(file_.c_str());
+  remove_pool_file(file_);
   result.is_noticed |= !status.ok();
   result.words = fmt::format("opening: {}; check: {}", status.ok() ? "ok" : status.to_string(),
                              words_of(audit));

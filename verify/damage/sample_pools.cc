@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "base/types.h"
 #include "bench/support/random.h"
@@ -402,7 +403,9 @@ void map_object_metadata(SamplePool& sample) {
   add(Part::kObjectHeap, kFirstChunk, 128);
 }
 
-Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const std::string& path) {
+/// Nothing for a pool in use on a disk: it is whole only together with its journal.
+Result<std::optional<SamplePool>> make_file_sample(const Kind& kind, std::uint64_t seed,
+                                                   const std::string& path) {
   OpenOptions options = options_for(kind, kDefaultIndexPlace);
   options.path = path;
   options.mode = OpenMode::kCreate;
@@ -413,6 +416,8 @@ Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const 
   {
     auto core = DatabaseCore::open(options);
     if (!core.ok()) return core.status();
+    if (kind.has_open_transactions && (*core)->statistics().medium == "file")
+      return std::optional<SamplePool>();
     Filler filler(**core, seed);
     status = kind.fill(filler);
     const auto copy = [&] { status = read_file(path, sample.bytes); };
@@ -426,19 +431,24 @@ Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const 
   sample.root = (sample.root + 63) / 64 * 64;
   sample.regions = map_pool(sample.bytes, sample.root);
   map_object_metadata(sample);
-  return sample;
+  return std::optional<SamplePool>(std::move(sample));
 }
 
 }  // namespace
+
+void remove_pool_file(const std::string& path) {
+  ::unlink(path.c_str());
+  ::unlink((path + ".journal").c_str());
+}
 
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path) {
   std::vector<SamplePool> samples;
   for (const Kind& kind : kinds()) {
     if (std::strcmp(kind.name, "small") != 0 && std::strcmp(kind.name, "crashed") != 0) continue;
-    Result<SamplePool> sample = make_file_sample(kind, seed, path);
-    ::unlink(path.c_str());
+    Result<std::optional<SamplePool>> sample = make_file_sample(kind, seed, path);
+    remove_pool_file(path);
     if (!sample.ok()) return sample.status();
-    samples.push_back(*std::move(sample));
+    if (sample->has_value()) samples.push_back(**std::move(sample));
   }
   return samples;
 }

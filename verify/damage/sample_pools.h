@@ -26,7 +26,11 @@ struct SamplePool {
 /// the same pools.
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed);
 
-/// Makes some of these kinds as files; makes the file `path` and removes it.
+/// Makes some of these kinds as files; makes the file `path` and removes it. On a disk none of them
+/// was left by a crash.
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path);
+
+/// Removes a pool's file, and on a disk its journal.
+void remove_pool_file(const std::string& path);
 
 }  // namespace flugs::damage
