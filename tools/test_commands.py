@@ -253,7 +253,7 @@ class Pools(unittest.TestCase):
                 user.terminate()
         self.assertFalse(found["opened"])
         self.assertTrue(found["open_for_writing"])
-        self.assertEqual(found["format_version"], 9)
+        self.assertEqual(found["format_version"], 10)
         self.assertGreater(found["pool_bytes"], 0)
         self.assertIsNone(found["tables"])
 

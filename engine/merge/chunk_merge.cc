@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/elapsed.h"
 #include "columns/cells/unflushed.h"
+#include "pmem/space/chunk_list.h"
 #include "pmem/space/extent_allocator.h"
 #include "tables/rows/space_reserve.h"
 
@@ -239,9 +240,14 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 //   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
 //         place of that to the old chunk                     free
 // Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
+// A group without rows has no extent: step 3 is the only one.
 Status ChunkMerge::build() {
   FLUGS_CHECK(extent_.bytes == 0);
-  const std::size_t columns = stored_.empty() ? 0 : table_.columns.size();
+  if (stored_.empty()) {
+    extent_ = pmem::ChunkList::kNothing;
+    return {};
+  }
+  const std::size_t columns = table_.columns.size();
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
   builders.reserve(columns);
@@ -446,7 +452,7 @@ Status ChunkMerge::carry_over(bool& is_locked) {
 // Writers of the chunk wait from here until the object `move` is gone. A transaction that locked a
 // row just before takes the lock back at once, or ends soon.
 Status ChunkMerge::move(bool& moved) {
-  FLUGS_CHECK(extent_.bytes != 0);
+  FLUGS_CHECK(extent_.offset != 0);
   const auto start = std::chrono::steady_clock::now();
   const RowStore::Move move(rows_, chunk_);
   bool is_locked = false;

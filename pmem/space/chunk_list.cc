@@ -17,6 +17,11 @@ bool is_pointer(std::uint64_t offset) noexcept {
   return offset != 0 && offset % 64 == 0 && offset <= ChunkListLayout::kOffsetMask;
 }
 
+bool is_chunk(Extent chunk) noexcept {
+  return is_pointer(chunk.offset) &&
+         (chunk.bytes == 0) == (chunk.offset == ChunkListLayout::kNoExtent);
+}
+
 void store_pointer(std::uint64_t& pointer, std::uint64_t value) noexcept {
   std::atomic_ref(pointer).store(value, std::memory_order_release);
 }
@@ -59,8 +64,9 @@ Status ChunkList::load(
       chunk_offset = pool_.at(OffsetPtr<std::uint64_t>{root[leaf]})[(index - kInline) % kPer];
     }
     if (chunk_offset == 0) break;
-    if (tags_ == Tags::kLikeBefore) chunk_offset &= ChunkListLayout::kOffsetMask;
-    if (chunk_offset % 64 != 0 || chunk_offset > pool_.medium().bytes() - 64)
+    const bool has_extent = chunks_ == Chunks::kPlain || chunk_offset != ChunkListLayout::kNoExtent;
+    if (chunks_ == Chunks::kRows) chunk_offset &= ChunkListLayout::kOffsetMask;
+    if (has_extent && (chunk_offset % 64 != 0 || chunk_offset > pool_.medium().bytes() - 64))
       return Status(
           StatusCode::kCorrupt,
           fmt::format("{}: {}: chunk {} at offset {} lies outside the pool of {} bytes or "
@@ -68,7 +74,8 @@ Status ChunkList::load(
                       pool_.path(), owner_, index, chunk_offset, pool_.medium().bytes()));
     Result<std::uint64_t> bytes = visit(index, chunk_offset);
     if (!bytes.ok()) return std::move(bytes).status();
-    if (Status s = pool_.allocator().claim({chunk_offset, *bytes}, owner_); !s.ok()) return s;
+    if (has_extent)
+      if (Status s = pool_.allocator().claim({chunk_offset, *bytes}, owner_); !s.ok()) return s;
     ++count_;
   }
   return check_end();
@@ -130,8 +137,8 @@ Result<std::uint64_t*> ChunkList::slot_for_append(std::size_t index, Persister& 
 //   4     pointer to the chunk             persist (8 bytes)   claims the chunk
 // Must hold:  1 before 2 and 3 before 4, else recovery would follow pointers into noise.
 Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) {
-  FLUGS_CHECK(tag == 0 || tags_ == Tags::kLikeBefore);
-  FLUGS_CHECK(is_pointer(chunk.offset));
+  FLUGS_CHECK(tag == 0 || chunks_ == Chunks::kRows);
+  FLUGS_CHECK(is_chunk(chunk) && chunk.bytes != 0);
   Result<std::uint64_t*> slot = slot_for_append(count_, persister);
   if (!slot.ok()) return std::move(slot).status();
   persister.fence("chunk_list/3");
@@ -145,11 +152,13 @@ Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) 
 //   step  store                       made durable by     power cut just after it: recovery
 //   1     contents of the new chunk   flush by caller,    chunk unreachable: free space; the one
 //         tag of the one behind := 0    fence here          behind is looked at
-//   2     pointer to the new chunk    persist (8 bytes)   claims the new one, the old is free
+//   2     pointer to the new chunk,   persist (8 bytes)   claims the new one, the old is free
+//         or kNoExtent
 // Must hold:  1 before 2, else recovery would follow the pointer into noise, and assume that the
 //             chunk behind looks like the new one.
 void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
-  FLUGS_CHECK(index < count_ && is_pointer(chunk.offset));
+  FLUGS_CHECK(index < count_ && is_chunk(chunk));
+  FLUGS_CHECK(chunk.bytes != 0 || chunks_ == Chunks::kRows);
   if (index + 1 < count_ && tag(index + 1) != 0) {
     std::uint64_t& next = pointer_to(index + 1);
     store_pointer(next, offset(index + 1));
@@ -181,7 +190,9 @@ void ChunkList::release_all(
     FunctionRef<std::uint64_t(std::size_t index, std::uint64_t offset)> bytes_of) {
   for (std::size_t index = 0; index < count_; ++index) {
     const std::uint64_t chunk_offset = offset(index);
-    pool_.allocator().release({chunk_offset, bytes_of(index, chunk_offset)});
+    const std::uint64_t bytes = bytes_of(index, chunk_offset);
+    if (chunk_offset != ChunkListLayout::kNoExtent)
+      pool_.allocator().release({chunk_offset, bytes});
   }
   if (layout_.root_page != 0) {
     const std::uint64_t* leaves = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});

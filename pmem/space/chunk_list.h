@@ -16,14 +16,15 @@ namespace flugs::pmem {
 /// chunks concurrently keeps their addresses in DRAM.
 class ChunkList {
  public:
-  enum class Tags : std::uint8_t { kNone, kLikeBefore };
+  /// kRows: pointers may have tags, and chunks may have no extent.
+  enum class Chunks : std::uint8_t { kPlain, kRows };
   /// `owner` names the list in messages, e.g. "table orders, rows".
-  ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner, Tags tags = Tags::kNone)
-      : pool_(pool), layout_(layout), owner_(std::move(owner)), tags_(tags) {}
+  ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner, Chunks chunks = Chunks::kPlain)
+      : pool_(pool), layout_(layout), owner_(std::move(owner)), chunks_(chunks) {}
 
   /// Opening: walks the list and claims every chunk and page. Calls `visit(index, offset)` in order
-  /// for chunks whose first 64 bytes are inside the pool; `visit` checks what it can and returns
-  /// the chunk's size in bytes. Fails with kCorrupt.
+  /// for chunks whose first 64 bytes are inside the pool, and for those without an extent; `visit`
+  /// checks what it can and returns the chunk's size in bytes. Fails with kCorrupt.
   Status load(FunctionRef<Result<std::uint64_t>(std::size_t index, std::uint64_t offset)> visit);
 
   /// Makes an initialised and durable extent the next chunk. Durable on return. A caller that gives
@@ -32,9 +33,10 @@ class ChunkList {
   Status append(Extent chunk, Persister& persister, std::uint16_t tag = 0);
 
   /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of a
-  /// chunk. Durable on return: either the old chunk or the new one is in the list. The caller
-  /// releases the replaced chunk.
+  /// chunk; or kNothing. Durable on return: either the old chunk or the new one is in the list. The
+  /// caller releases the replaced chunk.
   void replace(std::size_t index, Extent chunk, Persister& persister) noexcept;
+  static constexpr Extent kNothing{ChunkListLayout::kNoExtent, 0};
 
   /// Gives every chunk and page back to the allocator; `bytes_of` as visit in load. The list
   /// itself must be durably unreachable.
@@ -55,7 +57,7 @@ class ChunkList {
   Pool& pool_;
   ChunkListLayout& layout_;
   std::string owner_;
-  Tags tags_;
+  Chunks chunks_;
   std::size_t count_ = 0;
 };
 

@@ -36,6 +36,15 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
       owner_(std::move(owner)),
       text_memory_{pool.base(), &pool.medium().bytes_word()} {}
 
+RowGroup::RowGroup(pmem::Pool& pool, std::unique_ptr<std::byte[]> layout,
+                   const columns::ColumnArray& columns, std::string owner)
+    : pool_(pool),
+      own_layout_(std::move(layout)),
+      layout_(*reinterpret_cast<RowGroupLayout*>(own_layout_.get())),
+      table_columns_(columns),
+      owner_(std::move(owner)),
+      text_memory_{pool.base(), &pool.medium().bytes_word()} {}
+
 RowGroup::~RowGroup() {
   if (pledged_bytes_ != 0) pool_.allocator().end_pledge(pledged_bytes_);
 }
@@ -50,7 +59,10 @@ std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
                               place_words(layout.row_count) * sizeof(RowPlacesLayout), sum);
 }
 
-std::uint64_t RowGroup::offset_in_pool() const noexcept { return pool_.offset_of(&layout_).offset; }
+std::uint64_t RowGroup::offset_in_pool() const noexcept {
+  FLUGS_CHECK(own_layout_ == nullptr);
+  return pool_.offset_of(&layout_).offset;
+}
 
 std::uint64_t RowGroup::block_bytes() const noexcept {
   static_assert(RowGroupLayout::kBlockRows * sizeof(mvcc::VersionLayout) <=
@@ -225,10 +237,10 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
   const RowGroupLayout& layout = group->layout_;
   // Only columns that were added later may be missing.
   const std::size_t all = columns.size();
-  const bool is_empty = layout.stored_rows == 0 && layout.column_count == 0;
-  if (layout.column_count > all || (layout.column_count == 0 && !is_empty) ||
-      !(is_empty || columns.may_lack(layout.column_count)))
+  if (layout.column_count > all || layout.column_count == 0 ||
+      !columns.may_lack(layout.column_count))
     return group->corrupt("columns", all, layout.column_count);
+  if (layout.stored_rows == 0) return group->corrupt("stored rows, at least", 1, 0);
   if (layout.row_count != identity.row_count)
     return group->corrupt("row ids", identity.row_count, layout.row_count);
   if (Status s = group->check_parts(); !s.ok()) return s;
@@ -245,6 +257,24 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
   if (Status s = group->load_records(); !s.ok()) return s;
   if (Status s = group->load_blocks(claims); !s.ok()) return s;
   group->pledge_blocks();
+  return group;
+}
+
+std::unique_ptr<RowGroup> RowGroup::without_rows(pmem::Pool& pool, const RowGroupIdentity& identity,
+                                                 const columns::ColumnArray& columns,
+                                                 const std::string& owner) {
+  const std::uint64_t places_bytes = place_words(identity.row_count) * sizeof(RowPlacesLayout);
+  auto own = std::make_unique<std::byte[]>(sizeof(RowGroupLayout) + places_bytes);
+  auto& layout = *reinterpret_cast<RowGroupLayout*>(own.get());
+  layout.table_id = identity.table_id;
+  layout.chunk_index = identity.chunk_index;
+  layout.row_count = identity.row_count;
+  layout.places_offset = sizeof(RowGroupLayout);
+  const auto* places = reinterpret_cast<const RowPlacesLayout*>(&layout + 1);
+  std::unique_ptr<RowGroup> group(new RowGroup(pool, std::move(own), columns, owner));
+  group->places_ = places;
+  group->blocks_ = std::make_unique<mvcc::VersionLayout*[]>(block_count(identity.row_count));
+  group->note_change();
   return group;
 }
 

@@ -59,6 +59,10 @@ class RowGroup {
                                                 const RowGroupIdentity& identity,
                                                 const columns::ColumnArray& columns,
                                                 const std::string& owner, bool claims);
+  /// A group without rows, which has no extent.
+  static std::unique_ptr<RowGroup> without_rows(pmem::Pool& pool, const RowGroupIdentity& identity,
+                                                const columns::ColumnArray& columns,
+                                                const std::string& owner);
   ~RowGroup();
   RowGroup(const RowGroup&) = delete;
   RowGroup& operator=(const RowGroup&) = delete;
@@ -73,6 +77,7 @@ class RowGroup {
     return (std::uint64_t{row_count} + 63) / 64;
   }
 
+  /// Of the extent; 0: there is none.
   std::uint64_t bytes() const noexcept { return layout_.bytes; }
   std::uint32_t row_count() const noexcept { return layout_.row_count; }
   std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }
@@ -221,6 +226,9 @@ class RowGroup {
 
   RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
            std::string owner);
+  /// Has `layout` for itself.
+  RowGroup(pmem::Pool& pool, std::unique_ptr<std::byte[]> layout,
+           const columns::ColumnArray& columns, std::string owner);
   /// Columns before it are read from columns_; 0 if one of them has another type.
   std::size_t own_end() const noexcept { return own_end_.load(std::memory_order_acquire); }
   const columns::MainColumn& other_column(std::size_t i) const noexcept;
@@ -263,6 +271,7 @@ class RowGroup {
   std::uint64_t offset_in_pool() const noexcept;
 
   pmem::Pool& pool_;
+  std::unique_ptr<std::byte[]> own_layout_;  // header and places, if there is no extent
   RowGroupLayout& layout_;
   const columns::ColumnArray& table_columns_;
   std::string owner_;

@@ -42,7 +42,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnA
       headers_(pool, layout.table_id, columns, owner_, geometry_),
       layouts_(columns),
       chunks_in_dram_(chunks_max(geometry_)),
-      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
+      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Chunks::kRows) {}
 
 RowStore::~RowStore() {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
@@ -146,7 +146,7 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
       return headers_.corrupt(index, offset, "tag, as no chunk of rows is before it", 0, tag);
     if (tag != headers_.tag(index, offset, *layout))
       return headers_.corrupt(index, offset, "tag", headers_.tag(index, offset, *layout), tag);
-  } else if (RowGroup::is_group(pool_, offset)) {
+  } else if (offset == pmem::ChunkListLayout::kNoExtent || RowGroup::is_group(pool_, offset)) {
     std::unique_ptr<RowGroup> group;
     Result<std::uint64_t> bytes = load_group(index, offset, true, group);
     if (bytes.ok()) put_group(index, std::move(group));
@@ -193,6 +193,10 @@ Result<std::uint64_t> RowStore::load_group(std::size_t index, std::uint64_t offs
                                            std::unique_ptr<RowGroup>& group) {
   const RowGroupIdentity identity{layout_.table_id, static_cast<std::uint32_t>(index),
                                   rows_of(index)};
+  if (offset == pmem::ChunkListLayout::kNoExtent) {
+    group = RowGroup::without_rows(pool_, identity, columns_, owner_);
+    return group->bytes();
+  }
   Result<std::unique_ptr<RowGroup>> loaded =
       RowGroup::load(pool_, offset, identity, columns_, owner_, claims);
   if (!loaded.ok()) return std::move(loaded).status();
@@ -402,6 +406,7 @@ std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
 void RowStore::add_pages(pmem::WarmList& pages) const {
   for (std::size_t i = chunk_count_.load(std::memory_order_relaxed); i > 0; --i) {
     const RowChunk& chunk = chunks_in_dram_[i - 1];
+    if (bytes_of(chunk, i - 1) == 0) continue;
     pages.add(chunk.group_now() != nullptr ? pmem::Heat::kGroups : pmem::Heat::kRows,
               {chunk_list_.offset(i - 1), bytes_of(chunk, i - 1)});
   }

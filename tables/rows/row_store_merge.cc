@@ -87,12 +87,11 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 // ended.
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
                                FunctionRef<std::uint64_t()> now, pmem::Persister& persister) {
-  FLUGS_CHECK(extent.bytes != 0);
   const std::lock_guard guard(grow_mutex_);
   RowChunk& chunk = chunks_in_dram_[index];
   FLUGS_CHECK(__atomic_load_n(&chunk.moving, __ATOMIC_RELAXED) && chunk.is_frozen());
   std::unique_ptr<RowGroup> group;
-  if (RowGroup::is_group(pool_, extent.offset))
+  if (extent.bytes == 0 || RowGroup::is_group(pool_, extent.offset))
     if (Result<std::uint64_t> bytes = load_group(index, extent.offset, false, group); !bytes.ok())
       return std::move(bytes).status();
   const std::uint64_t old_bytes = bytes_of(chunk, index);
@@ -160,7 +159,7 @@ void RowStore::release_replaced() {
   const std::lock_guard guard(grow_mutex_);
   for (Replaced& replaced : replaced_) {
     if (replaced.group != nullptr) replaced.group->release_blocks();
-    pool_.allocator().release(replaced.extent);
+    if (replaced.extent.bytes != 0) pool_.allocator().release(replaced.extent);
     std::free(replaced.previous);
   }
   replaced_.clear();

@@ -325,6 +325,31 @@ TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   CHECK(emptied >= static_cast<std::uint64_t>(rounds));
 }
 
+TEST_CASE("groups without rows take no space, also after a restart", "[engine]") {
+  Shop shop;
+  shop.insert(0, 20000);
+  shop.merge();
+  for (std::int64_t id = 0; id < 20000; ++id) shop.remove(id);
+  shop.database.reopen();  // the dead leave the indexes
+  shop.merge();
+  const auto check_space = [&] {
+    const TableStatistics table = must(shop.database->statistics(shop.table));
+    CHECK(table.groups >= 3);
+    CHECK(table.group_rows == 0);
+    CHECK(table.main_bytes == 0);
+  };
+  check_space();
+  shop.database.reopen();
+  check_space();
+  must(shop.database->verify({}));
+  shop.insert(20000, 60000);
+  shop.merge();
+  shop.check();
+  shop.database.reopen();
+  shop.check();
+  must(shop.database->verify({}));
+}
+
 TEST_CASE("a group without rows stays while the chunks have room for coming rows", "[engine]") {
   Shop shop;
   shop.insert(0, 6000);

@@ -61,9 +61,10 @@ TEST_CASE("the checks of a pool fire", "[pmem]") {
   }());
   auto& layout = *reinterpret_cast<ChunkListLayout*>((*pool)->application_root());
   ChunkList list(**pool, layout, "a list");
-  FLUGS_CHECK_FIRES("is_pointer", list.append({65, 64}, persister));
-  FLUGS_CHECK_FIRES("is_pointer", list.append({0, 64}, persister));
-  FLUGS_CHECK_FIRES("tags_ == Tags::kLikeBefore", list.append(*extent, persister, 1));
+  FLUGS_CHECK_FIRES("is_chunk", list.append({65, 64}, persister));
+  FLUGS_CHECK_FIRES("is_chunk", list.append({0, 64}, persister));
+  FLUGS_CHECK_FIRES("chunk.bytes != 0", list.append(ChunkList::kNothing, persister));
+  FLUGS_CHECK_FIRES("chunks_ == Chunks::kRows", list.append(*extent, persister, 1));
   FLUGS_CHECK_FIRES("index < count_", list.replace(0, *extent, persister));
   if (kHasDebugChecks) FLUGS_CHECK_FIRES("index <= count_", list.offset(1));
 }

@@ -109,8 +109,12 @@ class Mapper {
     add(Part::kChunkList, false, offset, 56);
     const auto& list = at<ChunkListLayout>(offset);
     std::size_t index = 0;
+    const auto visit_chunk = [&](std::uint64_t chunk) {
+      if (chunk != ChunkListLayout::kNoExtent) visit(index, chunk & ChunkListLayout::kOffsetMask);
+      ++index;
+    };
     for (const std::uint64_t chunk : list.inline_chunks)
-      if (chunk != 0) visit(index++, chunk & ChunkListLayout::kOffsetMask);
+      if (chunk != 0) visit_chunk(chunk);
     if (list.root_page == 0) return;
     add(Part::kListPage, false, list.root_page, ChunkListLayout::kPageBytes);
     const auto* leaves = &at<std::uint64_t>(list.root_page);
@@ -118,7 +122,7 @@ class Mapper {
       add(Part::kListPage, false, leaves[leaf], ChunkListLayout::kPageBytes);
       const auto* chunks = &at<std::uint64_t>(leaves[leaf]);
       for (std::size_t i = 0; i < ChunkListLayout::kPagePointers && chunks[i] != 0; ++i)
-        visit(index++, chunks[i] & ChunkListLayout::kOffsetMask);
+        visit_chunk(chunks[i]);
     }
   }
 
