@@ -304,6 +304,7 @@ Status TableMerge::merge_all() {
   table_.merge_record().set_moving(true);
   crew_.for_each(threads(), candidates_.size(), [&](std::size_t i) { merge(candidates_[i]); });
   if (first_failure.ok()) first_failure = merge_in_little_room(std::move(left));
+  if (first_failure.ok()) first_failure = empty_when_there_is_room();
   table_.merge_record().set_moving(false);
   if (first_failure.ok() && done_ < candidates_.size() && options_.stop.stop_requested())
     return too_old();
@@ -338,19 +339,37 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
   return {};
 }
 
+// Groups without rows that were to become chunks of free rows, and found no room for them until all
+// others were merged. Without them coming rows would take new row ids, and the groups would stay. A
+// transaction that is open for too long only ends this early.
+Status TableMerge::empty_when_there_is_room() {
+  const std::vector<const Candidate*> emptied = std::exchange(emptied_later_, {});
+  if (emptied.empty() || !table_.has_replaced()) return {};
+  if (is_stopped()) return too_old();
+  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
+  release();
+  for (const Candidate* candidate : emptied) {
+    if (Status s = merge_one(*candidate, Beside::kNothing); !s.ok())
+      return s.code() == StatusCode::kBusy ? Status() : s;
+    if (!emptied_later_.empty()) break;
+  }
+  emptied_later_.clear();
+  return {};
+}
+
 // After a merge of everything: coming rows find what is free, if there is enough of it.
 Status TableMerge::make_room() {
   const bool is_refused = table_.take_refusals(pool_.allocator().space().refusals);
   if (is_room_wanted(is_refused))
     if (Status s = give_up_index_runs(); !s.ok() || report_.releases_later) return s;
   if (Status s = give_up_records(is_refused); !s.ok() || report_.releases_later) return s;
-  if (Status s = gather_free_space(); !s.ok()) return s;
-  if (!is_refused || report_.releases_later || !is_fragmented()) return {};
+  if (Status s = gather_free_space(is_refused); !s.ok()) return s;
+  if (!is_refused || report_.releases_later || !is_fragmented(is_refused)) return {};
   // Index runs may stand between free pieces.
   const std::size_t runs = table_.runs().list().members.size();
   if (Status s = give_up_index_runs(); !s.ok()) return s;
   const bool has_more = table_.runs().list().members.size() < runs && !report_.releases_later;
-  return has_more ? gather_free_space() : Status();
+  return has_more ? gather_free_space(is_refused) : Status();
 }
 
 // Index runs and records only make something faster. Rows need their space in a pool that is full
@@ -395,10 +414,13 @@ Status TableMerge::give_up_index_runs() {
   return {};
 }
 
-// Whether what is free lies in pieces so small that a chunk of rows may find none.
-bool TableMerge::is_fragmented() const {
+// Whether what is free lies in pieces so small that a chunk of rows may find none. The reserve
+// counts whole steps: where rows are wanted, what it does not count may have the room for a chunk.
+bool TableMerge::is_fragmented(bool is_refused) const {
   constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
   const pmem::SpaceReport space = pool_.allocator().space();
+  const std::uint64_t chunk = space.reserve_piece / 2;  // reserve_for
+  if (is_refused && space.left_bytes() >= chunk && space.left_in_steps() < chunk) return true;
   return space.largest_piece <
          std::min(space.reserve_piece * kPiecesWanted, space.reserve_bytes + space.left_bytes());
 }
@@ -430,7 +452,7 @@ Status TableMerge::write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)>
 }
 
 // Moves groups to the front of the pool, those at its end first, until what is free lies together.
-Status TableMerge::gather_free_space() {
+Status TableMerge::gather_free_space(bool is_refused) {
   const MergeRecord::Work work(table_.merge_record());
   struct Place {
     std::uint64_t offset;
@@ -443,7 +465,7 @@ Status TableMerge::gather_free_space() {
   std::sort(groups.begin(), groups.end(),
             [](const Place& left, const Place& right) { return left.offset > right.offset; });
   for (const Place& place : groups) {
-    if (!is_fragmented()) return {};
+    if (!is_fragmented(is_refused)) return {};
     const auto to_front = [&](ChunkMerge& merge) {
       merge.place_before(place.offset);
       merge.may_omit_records();
@@ -468,8 +490,10 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
   }
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
-    const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;
-    return stays ? Status() : s;
+    if (!merge.is_empty() || s.code() != StatusCode::kOutOfSpace) return s;
+    const std::lock_guard guard(report_mutex_);
+    emptied_later_.push_back(&candidate);
+    return {};
   }
   if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
   const ChunkMerge::Counts& counts = merge.counts();

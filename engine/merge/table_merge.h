@@ -111,6 +111,7 @@ class TableMerge {
   Status merge_one(const Candidate& candidate, Beside beside);
   void note_chunk(const Status& merged, Status& first_failure);
   Status merge_in_little_room(std::vector<const Candidate*> left);
+  Status empty_when_there_is_room();
   Status make_room();
   bool is_room_wanted(bool is_refused) const;
   Status give_up_index_runs();
@@ -118,8 +119,8 @@ class TableMerge {
   /// What became of one group, and of the work.
   enum class Again : std::uint8_t { kWritten, kStays, kEnds };
   Status write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)> prepare, Again& outcome);
-  bool is_fragmented() const;
-  Status gather_free_space();
+  bool is_fragmented(bool is_refused) const;
+  Status gather_free_space(bool is_refused);
   bool is_stopped() const noexcept;
   bool wait_for_transactions(std::uint64_t since);
   bool wait_patiently(std::uint64_t since) const;
@@ -136,7 +137,8 @@ class TableMerge {
   bool has_chosen_ = false;
   std::uint64_t free_rows_left_ = 0;  // of the table, once what is chosen so far is merged
   std::vector<Candidate> candidates_;
-  std::mutex report_mutex_;  // protects report_ and done_
+  std::vector<const Candidate*> emptied_later_;  // there was no room for a chunk of rows
+  std::mutex report_mutex_;                      // protects report_, done_ and emptied_later_
   MergeReport report_;
   std::uint32_t done_ = 0;
   std::atomic<bool> stops_{false};

@@ -186,13 +186,19 @@ std::uint64_t SegmentAllocator::kept_bytes(Purpose purpose) const noexcept {
 bool SegmentAllocator::has_reserve(Purpose purpose) const noexcept {
   const std::uint64_t kept = kept_bytes(purpose);
   if (kept == 0) return true;
+  return reservable_bytes() >= kept &&
+         (purpose != Purpose::kNewData || largest_piece() >= reserve_.piece);
+}
+
+/// Under map_mutex_. What Reserve counts.
+std::uint64_t SegmentAllocator::reservable_bytes() const noexcept {
   std::uint64_t bytes = free_.reservable_bytes() + holes_.reservable_bytes();
   for (const Arena& arena : arenas_) {
     const std::uint64_t free_end = free_.bytes_ending_at(arena.allocated_limit);
     bytes += Reserve::countable(free_end + arena.end - arena.allocated_limit) -
              Reserve::countable(free_end);
   }
-  return bytes >= kept && (purpose != Purpose::kNewData || largest_piece() >= reserve_.piece);
+  return bytes;
 }
 
 /// Under map_mutex_. Free space beside a hole counts as another piece.
@@ -350,6 +356,7 @@ SpaceReport SegmentAllocator::space() const {
   report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
   report.overhead_bytes = overhead_bytes_ + behind_arenas_bytes_;
   report.reserve_bytes = reserve_.bytes + pledged_bytes_;
+  report.reservable_bytes = reservable_bytes();
   report.reserve_piece = reserve_.piece;
   report.largest_piece = largest_joined_piece();
   report.refusals = refusals_;

@@ -81,6 +81,7 @@ class SegmentAllocator final : public ExtentAllocator {
   static Status of_medium(Status status);
   std::uint64_t kept_bytes(Purpose purpose) const noexcept;
   bool has_reserve(Purpose purpose) const noexcept;
+  std::uint64_t reservable_bytes() const noexcept;
   std::uint64_t largest_piece() const noexcept;
   std::uint64_t largest_joined_piece() const noexcept;
   void touch(Extent extent);
