@@ -30,7 +30,7 @@ Status MappedPool::make(const PoolOptions& options, std::span<const ArenaRecord>
                                 .unit_bytes = options.extent_unit_bytes},
                      SegmentAllocator::Origin::kCreated);
   if (!options.gives_back) allocator_->keep_all();
-  Status status = allocator_->grow_by_segment();
+  Status status = allocator_->grow_by_slice();
   if (!status.ok()) return status;
   Persister persister(*medium_);
   publish_new_root(*root_, options, medium_->bytes(), static_cast<std::uint32_t>(arenas.size()),

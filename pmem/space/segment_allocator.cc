@@ -107,7 +107,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       }
       if (extent) dirty_bytes = hand_out(*extent);
       FLUGS_DCHECK(dirty_bytes <= wanted);
-      if (free_.free_bytes() < grow_ahead_bytes_) space_wanted_.notify_one();
+      if (free_.free_bytes() < ahead_bytes()) space_wanted_.notify_one();
     }
     if (extent) {
       std::byte* const begin = medium_.base() + extent->offset;

@@ -58,10 +58,10 @@ class SegmentAllocator final : public ExtentAllocator {
   void keep_all() noexcept { can_punch_ = false; }
   /// All space of the pool is provided, also what its header takes for holes. While opening.
   void forget_holes();
-  /// Provides one segment, or the rest of the pool. For the creator.
-  Status grow_by_segment();
-  /// From finish_claims() on, or from now on if that was before, a thread keeps `bytes` free bytes
-  /// provided and touched. Called once, before other threads have the pool.
+  /// Provides the first few megabytes, or all of a smaller pool. For the creator.
+  Status grow_by_slice();
+  /// From finish_claims() on, or from now on if that was before, a thread keeps up to `bytes` free
+  /// bytes provided and touched. Called once, before other threads have the pool.
   void grow_ahead(std::uint64_t bytes);
 
  private:
@@ -101,6 +101,7 @@ class SegmentAllocator final : public ExtentAllocator {
   Status fill_all_holes();
   Result<bool> fill_holes_beside(std::uint64_t wanted, Purpose purpose);
   std::uint64_t slice_bytes() const noexcept;
+  std::uint64_t ahead_bytes() const noexcept;
   std::uint64_t growth(const Arena& arena, std::uint64_t missing,
                        std::uint64_t step) const noexcept;
   std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) const noexcept;

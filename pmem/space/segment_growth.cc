@@ -18,6 +18,8 @@ namespace {
 /// ms on tmpfs) for a writer that must wait for it, and for closing.
 constexpr std::uint64_t kSliceBytes = std::uint64_t{4} << 20;
 static_assert(kSliceBytes % 65536 == 0);  // of every extent unit
+/// It keeps this part of the used space ready.
+constexpr std::uint64_t kAheadPart = 4;
 /// How long the background thread waits before it asks a full medium again.
 constexpr std::chrono::seconds kFullMediumPause{1};
 
@@ -26,6 +28,12 @@ constexpr std::chrono::seconds kFullMediumPause{1};
 /// kSliceBytes is a multiple of every extent unit.
 std::uint64_t SegmentAllocator::slice_bytes() const noexcept {
   return std::min(kSliceBytes, segment_bytes_);
+}
+
+/// Under map_mutex_. What the background thread keeps ready: a part of what is used, so that a
+/// small pool stays small; but a slice at least, and no more than was asked for.
+std::uint64_t SegmentAllocator::ahead_bytes() const noexcept {
+  return std::min(grow_ahead_bytes_, std::max(kSliceBytes, used_bytes_ / kAheadPart));
 }
 
 /// How much to grow so that `missing` bytes exist and the arena ends at a multiple of `step` in the
@@ -88,10 +96,10 @@ Status SegmentAllocator::move_end(FunctionRef<Result<std::uint64_t>()> steps) {
   return {};
 }
 
-Status SegmentAllocator::grow_by_segment() {
+Status SegmentAllocator::grow_by_slice() {
   const std::scoped_lock lock(grow_mutex_);
   for (Arena& arena : arenas_) {
-    const std::uint64_t step = growth(arena, segment_bytes_, unit_bytes_);
+    const std::uint64_t step = growth(arena, slice_bytes() / 2, slice_bytes());
     if (step != 0) return grow(arena, step, false);
   }
   return {};
@@ -154,9 +162,7 @@ void SegmentAllocator::run_grower(const std::stop_token& stop) {
   lock.unlock();
   populate_free_space(stop);
   lock.lock();
-  const auto wants_more = [this] {
-    return !is_at_largest_ && free_.free_bytes() < grow_ahead_bytes_;
-  };
+  const auto wants_more = [this] { return !is_at_largest_ && free_.free_bytes() < ahead_bytes(); };
   // On a full medium it wants more without end, also when it must stop.
   while (space_wanted_.wait(lock, stop, wants_more) && !stop.stop_requested()) {
     lock.unlock();
@@ -173,7 +179,11 @@ void SegmentAllocator::run_grower(const std::stop_token& stop) {
 
 /// Touches the fresh space that exists already, as far as it must be kept ready.
 void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
-  std::uint64_t budget = grow_ahead_bytes_;
+  std::uint64_t budget = 0;
+  {
+    const std::scoped_lock lock(map_mutex_);
+    budget = ahead_bytes();
+  }
   for (const Arena& arena : arenas_) {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

@@ -73,7 +73,7 @@ void SegmentAllocator::give_back(Slack slack) {
 
 /// Under map_mutex_.
 std::uint64_t SegmentAllocator::slack_bytes(Slack slack) const noexcept {
-  return slack == Slack::kNone ? 0 : std::max(grow_ahead_bytes_, used_bytes_ / kSlackPart);
+  return slack == Slack::kNone ? 0 : std::max(ahead_bytes(), used_bytes_ / kSlackPart);
 }
 
 /// Takes free pieces, the largest first, until a batch is full or no more than the slack is left.

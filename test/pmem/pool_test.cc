@@ -190,12 +190,23 @@ TEST_CASE("space ahead of need is provided and touched in the background", "[pme
   options.grow_ahead_bytes = std::uint64_t{16} << 20;
   auto pool = Pool::create(options);
   REQUIRE(pool.ok());
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while ((*pool)->allocator().free_bytes() < options.grow_ahead_bytes &&
-         std::chrono::steady_clock::now() < deadline) {
-    usleep(1000);
-  }
-  CHECK((*pool)->allocator().free_bytes() >= options.grow_ahead_bytes);
+  const auto wait_for = [&](std::uint64_t bytes) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while ((*pool)->allocator().free_bytes() < bytes &&
+           std::chrono::steady_clock::now() < deadline) {
+      usleep(1000);
+    }
+    const std::uint64_t free = (*pool)->allocator().free_bytes();
+    CHECK(free >= bytes);
+    CHECK(free < bytes + (std::uint64_t{4} << 20));
+  };
+  wait_for(std::uint64_t{4} << 20);
+  // A quarter of what is used, up to the limit.
+  Persister persister((*pool)->medium());
+  REQUIRE((*pool)->allocator().allocate(std::uint64_t{32} << 20, persister).ok());
+  wait_for(std::uint64_t{8} << 20);
+  REQUIRE((*pool)->allocator().allocate(std::uint64_t{96} << 20, persister).ok());
+  wait_for(options.grow_ahead_bytes);
 }
 
 TEST_CASE("a forked child cannot reach the mapping", "[pmem][pool]") {
@@ -225,8 +236,8 @@ TEST_CASE("a sparse copy of a pool gets its space back when it is opened", "[pme
   REQUIRE(fd >= 0);
   struct stat made{};
   REQUIRE(fstat(fd, &made) == 0);
-  // The first segment holds zeros only.
-  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5 << 20, 2 << 20) == 0);
+  // The first space holds zeros only. It ends at a multiple of 4 MB.
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 7 << 20, 1 << 20) == 0);
   struct stat sparse{};
   REQUIRE(fstat(fd, &sparse) == 0);
   REQUIRE(sparse.st_blocks < made.st_blocks);
