@@ -47,6 +47,8 @@ KeyColumns::KeyColumns(const RowStore& rows, const columns::ColumnArray& columns
   const std::size_t key_size = compare_.columns().size();
   FLUGS_CHECK(key_size != 0 && key_size <= kKeyColumnsMax);
   FLUGS_CHECK(hashed_columns_ <= key_size);
+  for (const std::uint16_t column : this->columns().first(hashed_columns_))
+    hashed_end_ = std::max<std::size_t>(hashed_end_, column + 1u);
   for (const std::uint16_t column : compare_.columns())
     if (!facts_of(columns_[column]->type()).is_always_normal) set_needs_normalising();
   for (const std::uint16_t column : compare_.columns())
@@ -128,12 +130,11 @@ std::uint64_t KeyColumns::hash_of(std::uint32_t row) const noexcept {
   return hash_of(row, hashed_columns_);
 }
 
-std::uint64_t KeyColumns::hash_of_new(std::uint32_t row,
-                                      std::span<const Value> by_column) const noexcept {
+std::uint64_t KeyColumns::hash_of_new(std::span<const Value> by_column) const noexcept {
+  FLUGS_DCHECK(hashes_among(by_column.size()));
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < hashed_columns_; ++i) {
     const std::uint16_t position = columns()[i];
-    if (__builtin_expect(position >= by_column.size(), 0)) return hash_of(row);
     const columns::Column& column = *columns_[position];
     const Value& value = by_column[position];
     std::uint64_t part = kHashOfNull;

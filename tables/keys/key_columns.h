@@ -82,9 +82,11 @@ class KeyColumns : public columns::OrderedIndexCompare {
   bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
-  /// The same for a new row that was made of these values, one per column of the table. `row` has
-  /// those of columns behind them.
-  std::uint64_t hash_of_new(std::uint32_t row, std::span<const Value> by_column) const noexcept;
+  /// The same for a row that will be made of these values, one per column of the table. Only if
+  /// hashes_among(by_column.size()).
+  std::uint64_t hash_of_new(std::span<const Value> by_column) const noexcept;
+  /// Whether the hash needs only the table's first `columns` columns.
+  bool hashes_among(std::size_t columns) const noexcept { return hashed_end_ <= columns; }
   /// Hash of all columns of the key.
   std::uint64_t record_hash(std::uint32_t row) const noexcept;
 
@@ -121,6 +123,7 @@ class KeyColumns : public columns::OrderedIndexCompare {
   std::atomic<bool> hashes_nullable_{false};
   std::atomic<bool> has_nullable_{false};
   const std::size_t hashed_columns_;
+  std::size_t hashed_end_ = 0;  // behind the last hashed column, by its position in the table
 };
 
 }  // namespace flugs::engine

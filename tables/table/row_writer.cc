@@ -279,12 +279,16 @@ Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
   context_.scratch.inserted = values;
   context_.scratch.inserted_width = values.size();
   const KeyMask kept = data_.keys.kept();
+  // The lines of the indexes come from memory while the row is made.
+  KeyHashes hashes{};
+  const std::uint64_t editions = data_.columns.editions();
+  KeyMask left = hash_keys_of_new(values, kept, hashes);
   bool has_texts_left = false;
   if (Status s = encode_new_row(values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context_.scratch.cells, row); !s.ok()) return s;
-  KeyHashes hashes{};
-  hash_keys_of_new(row, values, kept, hashes);
+  if (__builtin_expect(data_.columns.editions() != editions, 0)) left = kept;
+  if (__builtin_expect(left != 0, 0)) hash_keys(row, left, hashes);
   const std::size_t first_change = context_.index_changes.size();
   Status entered = enter_indexes(row, kNoRow, kept, kept, hashes);
   if (entered.ok() && has_texts_left) {

@@ -132,8 +132,8 @@ class RowWriter final {
   Status check_keys_free(std::span<const Value> values);
   Status key_taken(std::size_t place, std::span<const Value> values, StatusCode why);
   void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
-  void hash_keys_of_new(std::uint32_t row, std::span<const Value> values, KeyMask keys,
-                        KeyHashes& hashes) const noexcept;
+  KeyMask hash_keys_of_new(std::span<const Value> values, KeyMask keys,
+                           KeyHashes& hashes) const noexcept;
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
                        KeyMask changed_keys, const KeyHashes& hashes);

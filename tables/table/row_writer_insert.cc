@@ -105,15 +105,22 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
   return {};
 }
 
-// As hash_keys, for a row that was made of these values.
-void RowWriter::hash_keys_of_new(std::uint32_t row, std::span<const Value> values, KeyMask keys,
-                                 KeyHashes& hashes) const noexcept {
+// As hash_keys, for a row that will be made of these values. Returns the keys whose hash needs more
+// columns: those of the row, once it is written.
+KeyMask RowWriter::hash_keys_of_new(std::span<const Value> values, KeyMask keys,
+                                    KeyHashes& hashes) const noexcept {
+  KeyMask left = 0;
   for (const std::size_t i : KeyPlaces(keys)) {
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
-    hashes[i] = key.hash_of_new(row, values);
+    if (__builtin_expect(!key.hashes_among(values.size()), 0)) {
+      left = static_cast<KeyMask>(left | 1u << i);
+      continue;
+    }
+    hashes[i] = key.hash_of_new(values);
     key.entries().prefetch_for_edit(hashes[i]);
   }
+  return left;
 }
 
 Status RowWriter::check_keys_free(std::span<const Value> values) {
@@ -251,7 +258,8 @@ Status RowWriter::try_insert_batch(std::span<const Value> values, std::size_t wi
       withdraw(std::span(written).first(i));
       return s;
     }
-    hash_keys_of_new(written[i], values.subspan(i * width, width), kept, hashes[i]);
+    const KeyMask left = hash_keys_of_new(values.subspan(i * width, width), kept, hashes[i]);
+    if (__builtin_expect(left != 0, 0)) hash_keys(written[i], left, hashes[i]);
   }
   for (std::size_t i = 0; i < rows; ++i) {
     if (Status s = enter_indexes(written[i], kNoRow, kept, kept, hashes[i]); !s.ok()) {
