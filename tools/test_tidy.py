@@ -159,6 +159,10 @@ class PlantedTree(unittest.TestCase):
         files["test/tables/one_more.h"] = include
         self.assertEqual(self.check(files=files), [(header, "includers")])
 
+    def test_header_that_many_include_is_gone(self):
+        files = {"tables/table/other.h": "#pragma once\n"}
+        self.assertEqual(self.check(files=files), [("tables/table", "includers")])
+
     def test_folder_with_few_checks(self):
         lines = "#pragma once\n" + "// A line.\n" * 550
         checks = "void f() {\n" + "  FLUGS_CHECK(true);\n" * 15 + "}\n"

@@ -304,6 +304,11 @@ class Tidy:
 
     def _check_includers(self):
         for header, most in INCLUDERS_MAX.items():
+            folder = os.path.dirname(header)
+            if header not in self.paths and any(path.startswith(folder + "/")
+                                                for path in self.paths):
+                self._report(folder, 1, "includers", f"{header} is gone: name the header of the "
+                                                     "class in INCLUDERS_MAX")
             count = sum(header in self._included_by(path) for path in self.paths
                         if path.endswith(CXX))
             if count > most:
