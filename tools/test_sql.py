@@ -140,6 +140,9 @@ class Shell(WithPool):
         self.assertEqual(done.stdout, "2\n")
         self.assertIn("read only", done.stderr)
         self.sql("--read-only", "--create", self.pool, "SELECT 1", status=2)
+        # No device here counts its shutdowns: the flag changes nothing.
+        done = self.sql("--accept-lost-lines", self.pool, "SELECT count(*) FROM sale")
+        self.assertEqual(done.stdout, "2\n")
 
 
 class Terminal(WithPool):

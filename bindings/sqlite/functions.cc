@@ -47,6 +47,8 @@ Status read_option(const std::string& word, OpenWords& out) {
     out.options.mode = OpenMode::kOpen;
   } else if (word == "read_only") {
     out.options.mode = OpenMode::kReadOnly;
+  } else if (word == "accept_lost_lines") {
+    out.options.accept_lost_lines = true;
   } else if (name == "max_bytes") {
     return read_bytes(value, out.options.max_bytes);
   } else if (word == "isolation=snapshot") {
@@ -56,7 +58,7 @@ Status read_option(const std::string& word, OpenWords& out) {
   } else {
     return Status(StatusCode::kInvalidArgument,
                   "flugs_open has no option '" + word +
-                      "': there are must_exist, read_only, max_bytes=BYTES, "
+                      "': there are must_exist, read_only, accept_lost_lines, max_bytes=BYTES, "
                       "isolation=snapshot, isolation=serializable");
   }
   return {};

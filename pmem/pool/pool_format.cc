@@ -241,7 +241,8 @@ Status check_shutdowns(const PoolHeader& header, const Nvdimms& found, const std
   constexpr const char* kAdvice =
       "lines that commits were promised may be lost, unless this is a copy of a pool that was in "
       "use. Run `flugs pool check` on it; restore a backup unless you can do without the newest "
-      "changes; OpenOptions::accept_lost_lines opens it all the same";
+      "changes; OpenOptions::accept_lost_lines, or `flugs sql POOL --accept-lost-lines`, opens it "
+      "all the same";
   if (!found.shutdowns)
     return corrupt(where, fmt::format("the pool was in use on devices {:016x} after {} shutdowns "
                                       "without power, and what their count is now is not known, "

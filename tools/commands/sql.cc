@@ -18,6 +18,7 @@ struct SqlOptions {
   std::string mode;
   bool creates = false;
   bool is_read_only = false;
+  bool accepts_lost_lines = false;
 };
 
 int run_sql(const SqlOptions& options) {
@@ -29,6 +30,7 @@ int run_sql(const SqlOptions& options) {
     words.emplace_back("read_only");
   else if (!options.creates)
     words.emplace_back("must_exist");
+  if (options.accepts_lost_lines) words.emplace_back("accept_lost_lines");
   SqlShell shell(mode, stdout);
   if (const Status s = shell.open(options.pool, words); !s.ok()) {
     std::fprintf(stderr, "flugs: %s\n", std::string(s.message()).c_str());
@@ -57,6 +59,9 @@ void add_sql(CLI::App& app, Action& action) {
   command->add_flag("--create", options->creates, "Make the pool if there is none");
   command->add_flag("--read-only", options->is_read_only, "Leave the pool's file as it is")
       ->excludes("--create");
+  command->add_flag(
+      "--accept-lost-lines", options->accepts_lost_lines,
+      "Open a pool though its devices may have lost lines that commits were promised");
   // Not run_when_chosen: Ctrl-C must end a statement, and there is nothing to clean up.
   command->callback([&action, options] { action = [options] { return run_sql(*options); }; });
 }
