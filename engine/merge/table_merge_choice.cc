@@ -1,6 +1,7 @@
 // TableMerge chooses the chunks and groups that it merges.
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "engine/merge/table_merge.h"
@@ -131,13 +132,17 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
   free_rows_left_ = table_.free_rows().count();
   // A merge of everything leaves chunks for coming rows out.
   if (options_.scope != MergeScope::kEverything) free_rows_left_ += rows_.rows_ahead();
-  if (options_.scope == MergeScope::kEverything) rows_.close_tail();
+  std::size_t first_unused = std::numeric_limits<std::size_t>::max();
+  if (options_.scope == MergeScope::kEverything) first_unused = rows_.close_tail();
   Plan plan;
   std::vector<std::size_t> sparse;
   const std::size_t end = rows_.full_chunks();
   for (std::size_t chunk = 0; chunk < end; ++chunk) {
     if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
       choose_group(chunk, *group, plan);
+    } else if (chunk >= first_unused) {
+      candidates_.push_back({chunk, Origin::kRows});  // none of its rows is free for others
+      ++plan.chunks;
     } else if (rows_.is_frozen(chunk) || takes(chunk) || is_sparse(chunk, used_rows(chunk))) {
       choose_chunk(chunk, plan, sparse);
     } else {

@@ -296,8 +296,10 @@ class RowStore final {
     return chunk.layout_now();
   }
   /// Directs new rows to later chunks, so that those before can be frozen. The rest of the chunk
-  /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
-  void close_tail();
+  /// that was being filled stays unused; so do chunks made ahead with cells of former editions. All
+  /// chunks behind it count as full, too, if there are more than one: a transaction that was undone
+  /// leaves them. Returns the first chunk, of those that are full now, that no row was ever in.
+  std::size_t close_tail();
   /// The same after a column has changed; but a chunk that is being filled with rows of the present
   /// editions goes on.
   void close_former_tail();

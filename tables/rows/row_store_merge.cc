@@ -11,9 +11,16 @@
 
 namespace flugs::engine {
 
-void RowStore::close_tail() {
+std::size_t RowStore::close_tail() {
   const std::lock_guard guard(tail_mutex_);
+  const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
+  const std::size_t first_unused = next == 0 ? 0 : geometry_.chunk_of(next - 1) + 1;
   close_tail_locked();
+  const std::size_t count = chunk_count();
+  const std::uint64_t end = geometry_.first_of(count);
+  if (count > first_unused + 1 && end <= kNoRow)
+    next_row_.store(static_cast<std::uint32_t>(end), std::memory_order_release);
+  return std::min(first_unused, full_chunks());
 }
 
 // A writer may have begun a chunk since the column changed: nothing needs to leave that one.
