@@ -83,10 +83,21 @@ class Shell(WithPool):
         for text, rows in (("SELECT 'a;\nb' --;\n;\nSELECT 2;\n", "a;\nb\n2\n"),
                            ("SELECT 1 AS \"x;\n\", 2 AS [;\n], 3 AS `;\n`;", "1|2|3\n"),
                            ("SELECT 1; SELECT\n2 /* ; */;\n/* ;\n */\n", "1\n2\n"),
-                           ("CREATE TABLE a(x);\nCREATE TRIGGER b AFTER INSERT ON a BEGIN\n"
+                           ("CREATE TEMP TABLE a(x);\nCREATE TRIGGER b AFTER INSERT ON a BEGIN\n"
                             "SELECT 1;\nSELECT 2;\nEND;\nSELECT 3;\n", "3\n"),
                            (";\n;;\nSELECT 4;", "4\n")):
             self.assertEqual(self.sql(self.pool, text=text).stdout, rows, text)
+
+    def test_a_table_that_would_be_lost_is_refused(self):
+        for text in ("CREATE TABLE lost(x);", "CREATE TABLE lost AS SELECT 1;"):
+            done = self.sql(self.pool, text=text, status=1)
+            self.assertIn("CREATE VIRTUAL TABLE temp.lost USING flugs(...)", done.stderr)
+        other = os.path.join(self.directory, "other.db")
+        done = self.sql(self.pool, text=f"CREATE TEMP TABLE a(x); ATTACH '{other}' AS other;\n"
+                                        "CREATE TABLE other.kept(x); INSERT INTO a VALUES(3);\n"
+                                        "INSERT INTO other.kept SELECT x FROM a;\n"
+                                        "SELECT x FROM other.kept;\n")
+        self.assertEqual(done.stdout, "3\n")
 
     def test_a_comment_may_stand_before_a_command(self):
         done = self.sql(self.pool, text="-- tables\n/* of\n the pool */\n .tables\nSELECT 1;\n")

@@ -104,6 +104,17 @@ std::string without_spaces(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+/// The schema main is in memory: rows of a plain table would be lost when the shell ends. An
+/// authorizer of SQLite; it notes the table's name in the string `refused`.
+int refuse_lost_tables(void* refused, int action, const char* table, const char* /*unused*/,
+                       const char* schema, const char* /*unused*/) {
+  if (action != SQLITE_CREATE_TABLE || schema == nullptr || std::string_view(schema) != "main")
+    return SQLITE_OK;
+  if (std::string_view(table).starts_with("sqlite_")) return SQLITE_OK;
+  *static_cast<std::string*>(refused) = table;
+  return SQLITE_DENY;
+}
+
 constexpr const char* kTables =
     "SELECT name FROM temp.sqlite_master WHERE type IN ('table', 'view') UNION "
     "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') ORDER BY 1";
@@ -143,6 +154,7 @@ Status SqlShell::open(const std::string& pool, const std::vector<std::string>& o
   Status status;
   if (!is_open) status = Status(StatusCode::kInvalidArgument, sqlite3_errmsg(db_));
   sqlite3_finalize(statement);
+  sqlite3_set_authorizer(db_, refuse_lost_tables, &refused_table_);
   return status;
 }
 
@@ -165,8 +177,15 @@ bool SqlShell::run_statements(const std::string& text) {
   const char* rest = text.c_str();
   while (*rest != 0) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db_, rest, -1, &statement, &rest) != SQLITE_OK)
-      return fail(sqlite3_errmsg(db_));
+    const int code = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+    if (code == SQLITE_AUTH)
+      return fail(
+          fmt::format("CREATE TABLE {0} would make a table outside of the pool, which is "
+                      "gone when the shell ends: CREATE VIRTUAL TABLE temp.{0} USING "
+                      "flugs(...) makes a table of the pool, CREATE TEMP TABLE {0} one for "
+                      "this session",
+                      refused_table_));
+    if (code != SQLITE_OK) return fail(sqlite3_errmsg(db_));
     if (statement == nullptr) continue;  // a comment
     if (!step(statement)) return false;
   }

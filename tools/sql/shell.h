@@ -44,6 +44,7 @@ class SqlShell {
   SqlMode mode_;
   std::FILE* out_;
   sqlite3* db_ = nullptr;
+  std::string refused_table_;  // of a CREATE TABLE that refuse_lost_tables has refused
   bool has_timer_ = false;
   bool is_over_ = false;
 };
