@@ -60,7 +60,8 @@ inline std::string_view view(const std::byte* cell, const std::byte* base,
   if (tag_of(high) != kOutOfLine) return {};
   std::uint64_t offset = 0;
   std::memcpy(&offset, cell, 8);
-  if (offset > pool_bytes || static_cast<std::uint32_t>(high) > pool_bytes - offset) return {};
+  if (offset == 0 || offset > pool_bytes || static_cast<std::uint32_t>(high) > pool_bytes - offset)
+    return {};
   return {reinterpret_cast<const char*>(base + offset), static_cast<std::uint32_t>(high)};
 }
 
