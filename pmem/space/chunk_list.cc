@@ -64,8 +64,8 @@ Status ChunkList::load(
       chunk_offset = pool_.at(OffsetPtr<std::uint64_t>{root[leaf]})[(index - kInline) % kPer];
     }
     if (chunk_offset == 0) break;
-    const bool has_extent = chunks_ == Chunks::kPlain || chunk_offset != ChunkListLayout::kNoExtent;
     if (chunks_ == Chunks::kRows) chunk_offset &= ChunkListLayout::kOffsetMask;
+    const bool has_extent = chunks_ == Chunks::kPlain || chunk_offset != ChunkListLayout::kNoExtent;
     if (has_extent && (chunk_offset % 64 != 0 || chunk_offset > pool_.medium().bytes() - 64))
       return Status(
           StatusCode::kCorrupt,
@@ -153,20 +153,23 @@ Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) 
 //   1     contents of the new chunk   flush by caller,    chunk unreachable: free space; the one
 //         tag of the one behind := 0    fence here          behind is looked at
 //   2     pointer to the new chunk,   persist (8 bytes)   claims the new one, the old is free
-//         or kNoExtent
+//         or kNoExtent with a tag
 // Must hold:  1 before 2, else recovery would follow the pointer into noise, and assume that the
 //             chunk behind looks like the new one.
-void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
+void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister,
+                        std::uint16_t tag) noexcept {
   FLUGS_CHECK(index < count_ && is_chunk(chunk));
   FLUGS_CHECK(chunk.bytes != 0 || chunks_ == Chunks::kRows);
-  if (index + 1 < count_ && tag(index + 1) != 0) {
+  FLUGS_CHECK((chunk.bytes == 0) == (tag != 0));
+  if (index + 1 < count_ && this->tag(index + 1) != 0 &&
+      offset(index + 1) != ChunkListLayout::kNoExtent) {
     std::uint64_t& next = pointer_to(index + 1);
     store_pointer(next, offset(index + 1));
     persister.flush(&next, sizeof next, "chunk_replace/1");
   }
   persister.fence("chunk_replace/1");
   std::uint64_t& pointer = pointer_to(index);
-  store_pointer(pointer, chunk.offset);
+  store_pointer(pointer, chunk.offset | std::uint64_t{tag} << ChunkListLayout::kTagShift);
   persister.persist(&pointer, sizeof pointer, "chunk_replace/2");
 }
 

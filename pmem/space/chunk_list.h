@@ -32,10 +32,12 @@ class ChunkList {
   /// Fails with kOutOfSpace (no room for a page, or the list is full); then nothing changed.
   Status append(Extent chunk, Persister& persister, std::uint16_t tag = 0);
 
-  /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of a
-  /// chunk; or kNothing. Durable on return: either the old chunk or the new one is in the list. The
-  /// caller releases the replaced chunk.
-  void replace(std::size_t index, Extent chunk, Persister& persister) noexcept;
+  /// Replaces a chunk by `chunk`: an initialised extent whose contents were flushed through
+  /// `persister`, or kNothing. Durable on return: either the old chunk or the new one is in the
+  /// list. The caller releases the replaced chunk.
+  /// `tag` is that of kNothing.
+  void replace(std::size_t index, Extent chunk, Persister& persister,
+               std::uint16_t tag = 0) noexcept;
   static constexpr Extent kNothing{ChunkListLayout::kNoExtent, 0};
 
   /// Gives every chunk and page back to the allocator; `bytes_of` as visit in load. The list

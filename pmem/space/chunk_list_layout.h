@@ -23,7 +23,9 @@ struct ChunkListLayout {
   static constexpr unsigned kTagShift = 48;
   static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kTagShift) - 1;
 
-  /// The pointer to a chunk that has nothing to store, and no extent. No pool reaches so far.
+  /// The offset of a chunk that has nothing to store, and no extent. No pool reaches so far. Its
+  /// tag is the owner's, and says which chunk it is: then a word that damage has put there is
+  /// found.
   static constexpr std::uint64_t kNoExtent = kOffsetMask / 64 * 64;
 
   std::uint64_t inline_chunks[kInlineChunks];

@@ -108,6 +108,11 @@ Result<pmem::Extent> RowChunkHeaders::make(std::size_t index, const columns::Row
   return extent;
 }
 
+std::uint16_t RowChunkHeaders::tag_of_nothing(std::size_t index) const noexcept {
+  const std::uint64_t words[] = {table_id_, index, pmem::ChunkListLayout::kNoExtent};
+  return static_cast<std::uint16_t>(XXH3_64bits(words, sizeof words) | 1);
+}
+
 columns::RowLayout RowChunkHeaders::layout_of_made(std::uint64_t offset) const {
   const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1),

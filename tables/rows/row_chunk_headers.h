@@ -44,6 +44,8 @@ class RowChunkHeaders final {
   /// The tag of a chunk whose cells are like `layout`, that of the chunk before it. Never 0.
   std::uint16_t tag(std::size_t index, std::uint64_t offset,
                     const columns::RowLayout& layout) const noexcept;
+  /// The tag of a chunk without an extent. Never 0.
+  std::uint16_t tag_of_nothing(std::size_t index) const noexcept;
   Status corrupt(std::size_t index, std::uint64_t offset, const char* what, std::uint64_t expected,
                  std::uint64_t found) const;
 

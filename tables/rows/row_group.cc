@@ -323,6 +323,10 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
   const std::uint32_t block = offset / RowGroupLayout::kBlockRows;
   if (mvcc::VersionLayout* there = block_with(offset); there != nullptr)
     return there + offset % RowGroupLayout::kBlockRows;
+  if (own_layout_ != nullptr)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: row group {} has no rows, and one of them is written to",
+                              pool_.path(), owner_, layout_.chunk_index));
   const std::lock_guard guard(block_mutex_);
   if (block_with(offset) == nullptr) {
     if (marks_ == nullptr) {  // the first block: there is no stamp yet

@@ -77,7 +77,7 @@ class RowGroup {
     return (std::uint64_t{row_count} + 63) / 64;
   }
 
-  /// Of the extent; 0: there is none.
+  /// Bytes of the extent; 0 if the group has none.
   std::uint64_t bytes() const noexcept { return layout_.bytes; }
   std::uint32_t row_count() const noexcept { return layout_.row_count; }
   std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }

@@ -140,13 +140,16 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
     return headers_.corrupt(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
   const columns::RowLayout* layout = nullptr;
   const std::uint16_t tag = chunk_list_.tag(index);
-  if (tag != 0) {
+  const bool is_nothing = offset == pmem::ChunkListLayout::kNoExtent;
+  if (is_nothing && tag != headers_.tag_of_nothing(index))
+    return headers_.corrupt(index, offset, "tag", headers_.tag_of_nothing(index), tag);
+  if (tag != 0 && !is_nothing) {
     layout = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
     if (layout == nullptr)
       return headers_.corrupt(index, offset, "tag, as no chunk of rows is before it", 0, tag);
     if (tag != headers_.tag(index, offset, *layout))
       return headers_.corrupt(index, offset, "tag", headers_.tag(index, offset, *layout), tag);
-  } else if (offset == pmem::ChunkListLayout::kNoExtent || RowGroup::is_group(pool_, offset)) {
+  } else if (is_nothing || RowGroup::is_group(pool_, offset)) {
     std::unique_ptr<RowGroup> group;
     Result<std::uint64_t> bytes = load_group(index, offset, true, group);
     if (bytes.ok()) put_group(index, std::move(group));

@@ -105,7 +105,8 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
   if (chunk.group_now() == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
   replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
   Replaced& replaced = replaced_.back();
-  chunk_list_.replace(index, extent, persister);
+  chunk_list_.replace(index, extent, persister,
+                      extent.bytes == 0 ? headers_.tag_of_nothing(index) : std::uint16_t{0});
 
   // No reader follows a link from these rows any more: each is in every snapshot, or in none.
   replaced.previous = __atomic_exchange_n(&chunk.previous, nullptr, __ATOMIC_ACQ_REL);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pmem/space/chunk_list_layout.h"
 #include "tables/catalog/catalog_layout.h"
 #include "test/support/temporary_database.h"
 
@@ -143,12 +144,26 @@ TEST_CASE("damage that opening can see is reported with its place", "[engine][re
          s.layout().row_chunks.inline_chunks[1] = s.layout().row_chunks.inline_chunks[0];
        },
        "chunk"},
+      {"a chunk of rows that seems to store nothing",
+       [](OrderedShop& s) {
+         s.layout().row_chunks.inline_chunks[0] = pmem::ChunkListLayout::kNoExtent;
+       },
+       "chunk 0 at offset 281474976710592: tag"},
+      {"a chunk of rows that seems to store nothing, with a tag",
+       [](OrderedShop& s) {
+         s.layout().row_chunks.inline_chunks[1] =
+             pmem::ChunkListLayout::kNoExtent | std::uint64_t{0x1235} << 48;
+       },
+       "chunk 1 at offset 281474976710592: tag"},
       {"a time-stamp of the future",
        [](OrderedShop& s) { s.rows().version(7).created = std::uint64_t{1} << 50; }, "time-stamp"},
       {"a text outside the pool",
        [](OrderedShop& s) {
          s.store(3, columns::text_cell::make_out_of_line(std::uint64_t{1} << 45, 9));
        },
+       "column note"},
+      {"a text where the pool begins",
+       [](OrderedShop& s) { s.store(3, columns::text_cell::make_out_of_line(0, 9)); },
        "column note"},
       {"a ValueID that there is not", [](OrderedShop& s) { s.store(1, {60000, 0, false}); },
        "column name"},

@@ -110,7 +110,8 @@ class Mapper {
     const auto& list = at<ChunkListLayout>(offset);
     std::size_t index = 0;
     const auto visit_chunk = [&](std::uint64_t chunk) {
-      if (chunk != ChunkListLayout::kNoExtent) visit(index, chunk & ChunkListLayout::kOffsetMask);
+      const std::uint64_t offset_of_chunk = chunk & ChunkListLayout::kOffsetMask;
+      if (offset_of_chunk != ChunkListLayout::kNoExtent) visit(index, offset_of_chunk);
       ++index;
     };
     for (const std::uint64_t chunk : list.inline_chunks)
