@@ -15,6 +15,8 @@ constexpr std::uint64_t kUsedPercentMin = 50;
 static_assert(kUsedPercentMin <= 100);
 // Free rows that a table keeps: one for this many of its row ids.
 constexpr std::uint64_t kFreeRowsPart = 8;
+// A merge of everything makes as many free rows of groups without rows, if an eighth is less.
+constexpr std::uint64_t kFreeRowsMax = 4096;
 // Free rows are worth a merge from this part of waste_bytes on: it moves no more than it gives
 // back.
 constexpr std::uint64_t kFreeWastePart = 4;
@@ -99,10 +101,11 @@ std::uint64_t TableMerge::free_rows_wanted(std::uint64_t rows) const noexcept {
   return options_.scope == MergeScope::kEverything ? std::max(rows, part) : part;
 }
 
-// A group without rows becomes a chunk of free rows when the table has few of them.
+// A group without rows becomes a chunk of free rows when the table has few of them. Groups double
+// in size, so a chunk as large as this one would be too much to ask for.
 bool TableMerge::wants_row_ids(const RowGroup& emptied) {
   const std::uint64_t rows = emptied.row_count();
-  if (free_rows_left_ >= free_rows_wanted(rows)) return false;
+  if (free_rows_left_ >= free_rows_wanted(std::min(rows, kFreeRowsMax))) return false;
   free_rows_left_ += rows;
   return true;
 }
