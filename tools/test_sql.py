@@ -144,7 +144,11 @@ class Shell(WithPool):
 
     def test_a_pool_is_made_only_if_asked_for(self):
         missing = os.path.join(self.directory, "missing.pool")
-        self.assertIn("not found", self.sql(missing, "SELECT 1", status=2).stderr)
+        done = self.sql(missing, "SELECT 1", status=2)
+        self.assertRegex(done.stderr, "not found.*--create makes the pool")
+        self.assertFalse(os.path.exists(missing))
+        done = self.sql(self.pool, f"SELECT flugs_open('{missing}')", status=1)
+        self.assertIn(f"has the pool {self.pool} open", done.stderr)
         self.assertFalse(os.path.exists(missing))
         done = self.sql("--read-only", self.pool, "SELECT count(*) FROM sale", "DELETE FROM sale",
                         status=1)

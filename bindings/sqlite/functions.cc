@@ -76,14 +76,22 @@ Status open(Session& session, int count, sqlite3_value** arguments) {
     words.options.path.clear();
   }
   const bool is_new = !session.has_pool();
-  if (!is_new) FLUGS_TRY(session.prepare_to_change_schema());
+  if (!is_new) {
+    FLUGS_TRY(session.prepare_to_change_schema());
+    if (words.options.mode == OpenMode::kOpenOrCreate && !words.options.in_memory)
+      words.options.mode = OpenMode::kOpen;  // another pool than the connection's is refused
+  }
   if (is_new || !words.options.in_memory || !session.path().empty()) {
-    std::shared_ptr<Pool> pool;
-    FLUGS_ASSIGN(pool, open_pool(words.options));
-    if (!is_new && *session.database() != &pool->database)
-      return Status(StatusCode::kBusy, "this connection has the pool " + session.path() +
-                                           " open: SELECT flugs_close() first");
-    if (is_new) session.use(std::move(pool), words.isolation);
+    Result<std::shared_ptr<Pool>> opened = open_pool(words.options);
+    const bool is_another = opened.ok() ? !is_new && *session.database() != &(*opened)->database
+                                        : !is_new && opened.code() == StatusCode::kNotFound;
+    if (is_another)
+      return Status(StatusCode::kBusy,
+                    "this connection has the pool " +
+                        (session.path().empty() ? std::string(":memory:") : session.path()) +
+                        " open: SELECT flugs_close() first");
+    if (!opened.ok()) return opened.status();
+    if (is_new) session.use(*std::move(opened), words.isolation);
   }
   Status status = attach_all(session);
   if (!status.ok() && is_new) {

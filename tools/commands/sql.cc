@@ -31,6 +31,10 @@ int run_sql(const SqlOptions& options) {
   else if (!options.creates)
     words.emplace_back("must_exist");
   if (options.accepts_lost_lines) words.emplace_back("accept_lost_lines");
+  if (!options.creates && access(options.pool.c_str(), F_OK) != 0) {
+    std::fprintf(stderr, "flugs: not found: %s: --create makes the pool\n", options.pool.c_str());
+    return kExitCouldNotRun;
+  }
   SqlShell shell(mode, stdout);
   if (const Status s = shell.open(options.pool, words); !s.ok()) {
     std::fprintf(stderr, "flugs: %s\n", std::string(s.message()).c_str());
