@@ -25,7 +25,7 @@ Status merge(Database& database) {
   // --8<-- [end:merge]
   // --8<-- [start:policy]
   MergePolicy policy;
-  policy.automatic = true;   // off by default
+  policy.automatic = true;   // the default
   policy.idle_percent = 30;  // only while 30 % of the processors is idle
   // Writes to a delta of 512 MiB fail with kBusy, after waiting for a merge
   // that is under way.
@@ -179,7 +179,6 @@ Status opening(const char* path) {
   options.path = path;
   options.max_bytes = 256 * kMiB;    // it takes no more than this
   options.segment_bytes = 8 * kMiB;  // a small pool grows in small steps
-  options.tuning.grow_ahead_bytes = 8 * kMiB;
   // --8<-- [end:options]
   FLUGS_TRY(estimate(options));
   // --8<-- [start:ready]

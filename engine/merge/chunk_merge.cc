@@ -240,7 +240,7 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 //   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
 //         place of that to the old chunk                     free
 // Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
-// A group without rows has no extent: step 3 is the only one.
+// A group without rows has no extent: steps 0 to 2 write nothing.
 Status ChunkMerge::build() {
   FLUGS_CHECK(extent_.bytes == 0);
   if (stored_.empty()) {

@@ -339,9 +339,9 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
   return {};
 }
 
-// Groups without rows that were to become chunks of free rows, and found no room for them until all
-// others were merged. Without them coming rows would take new row ids, and the groups would stay. A
-// transaction that is open for too long only ends this early.
+// Makes chunks of free rows from the groups without rows that found no room earlier. New rows would
+// otherwise take new row ids, and the groups would stay. A transaction that stays open for too long
+// ends this step early, without an error.
 Status TableMerge::empty_when_there_is_room() {
   const std::vector<const Candidate*> emptied = std::exchange(emptied_later_, {});
   if (emptied.empty() || !table_.has_replaced()) return {};
@@ -414,8 +414,8 @@ Status TableMerge::give_up_index_runs() {
   return {};
 }
 
-// Whether what is free lies in pieces so small that a chunk of rows may find none. The reserve
-// counts whole steps: where rows are wanted, what it does not count may have the room for a chunk.
+// Whether free space lies in pieces so small that a chunk of rows may find none. The reserve counts
+// whole steps only: after a refused write the remainders may have the room for a chunk.
 bool TableMerge::is_fragmented(bool is_refused) const {
   constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
   const pmem::SpaceReport space = pool_.allocator().space();
@@ -489,7 +489,7 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
     merge.may_omit_records();
   }
   if (Status s = merge.run(patience_); !s.ok()) {
-    // A group without rows takes less than the empty chunk that would be in its place.
+    // The group stays: it takes no space, and a chunk of free rows would need some.
     if (!merge.is_empty() || s.code() != StatusCode::kOutOfSpace) return s;
     const std::lock_guard guard(report_mutex_);
     emptied_later_.push_back(&candidate);

@@ -30,8 +30,9 @@ enum class ScmCache : std::uint8_t {
 /// Options of an opening that few programs need: OpenOptions::tuning. Each opening may set them
 /// anew; the pool records none of them.
 struct Tuning {
-  /// Free space that a background thread keeps allocated and touched ahead of the writers, bytes:
-  /// a quarter of what the pool uses, from 4 MB up to this. 0: no such thread.
+  /// The most free space that a background thread keeps allocated and touched ahead of the writers,
+  /// bytes. The thread keeps a quarter of the used space, at least 4 MB, but never more than this.
+  /// 0: no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   /// With IndexPlace::kPool: how often a thread makes the index entries of new dictionary values
   /// durable, milliseconds, up to a day. 0: no such thread; transactions that commit new values do

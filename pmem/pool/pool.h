@@ -36,9 +36,9 @@ struct PoolOptions {
   /// Smallest size and alignment of every extent; a power of two from 64 to 65536; fixed at
   /// creation.
   std::uint32_t extent_unit_bytes = 4096;
-  /// Free space that a background thread keeps allocated and touched ahead of the writers: a
-  /// quarter of what is used, from 4 MB up to this. 0: no such thread, and the pool grows in the
-  /// thread that needs space.
+  /// The most free space that a background thread keeps allocated and touched ahead of the writers:
+  /// a quarter of the used space, at least 4 MB, but never more than this. 0: no such thread, and
+  /// the pool grows in the thread that needs space.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   /// Whether free space may go back to the file system.
   bool gives_back = true;

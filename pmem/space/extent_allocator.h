@@ -51,7 +51,7 @@ struct SpaceReport {
   std::uint64_t hole_bytes = 0;       ///< free as well, but must be taken from the medium again
   std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
-  std::uint64_t reservable_bytes = 0;  ///< free, or not taken yet, in whole steps of Reserve
+  std::uint64_t reservable_bytes = 0;  ///< free, or not taken from the medium, in whole steps
   std::uint64_t largest_piece = 0;     ///< free, or not taken from the medium yet, side by side
   std::uint64_t refusals = 0;          ///< of new data, with kOutOfSpace, so far
 
@@ -64,7 +64,7 @@ struct SpaceReport {
     const std::uint64_t kept = overhead_bytes + used_bytes + reserve_bytes;
     return reserved_bytes > kept ? reserved_bytes - kept : 0;
   }
-  /// Of these, the bytes that the reserve would count.
+  /// The bytes that are left for rows if only the whole steps of the reserve count.
   std::uint64_t left_in_steps() const noexcept {
     return reservable_bytes > reserve_bytes ? reservable_bytes - reserve_bytes : 0;
   }

@@ -122,8 +122,10 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
       const Result<bool> filled = fill_holes_beside(wanted, purpose);
       if (!filled.ok()) return out_of_space(bytes, purpose, filled.status());
       if (*filled) continue;
-      return out_of_space(bytes, purpose,
-                          at_largest("the rest is kept for deletions and merges: "));
+      return out_of_space(
+          bytes, purpose,
+          at_largest(
+              "no free piece is large enough beside what is kept for deletions and merges: "));
     }
     const Status status = provide_for(wanted);
     if (!status.ok()) {
@@ -146,8 +148,9 @@ Status SegmentAllocator::of_medium(Status status) {
 Status SegmentAllocator::at_largest(std::string_view why) const {
   return Status(StatusCode::kOutOfSpace,
                 fmt::format("{}the pool has reached its largest size, {} bytes "
-                            "(OpenOptions::max_bytes): enlarge it with Database::grow or 'flugs "
-                            "pool grow', or delete rows and merge, or drop a table",
+                            "(OpenOptions::max_bytes): merge the tables, or let the merge by "
+                            "policy do it, and try again; or enlarge it with Database::grow or "
+                            "'flugs pool grow', delete rows and merge, or drop a table",
                             why, medium_.bytes()));
 }
 
@@ -190,7 +193,7 @@ bool SegmentAllocator::has_reserve(Purpose purpose) const noexcept {
          (purpose != Purpose::kNewData || largest_piece() >= reserve_.piece);
 }
 
-/// Under map_mutex_. What Reserve counts.
+/// Under map_mutex_. The bytes that Reserve counts.
 std::uint64_t SegmentAllocator::reservable_bytes() const noexcept {
   std::uint64_t bytes = free_.reservable_bytes() + holes_.reservable_bytes();
   for (const Arena& arena : arenas_) {

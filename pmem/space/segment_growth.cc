@@ -18,7 +18,7 @@ namespace {
 /// ms on tmpfs) for a writer that must wait for it, and for closing.
 constexpr std::uint64_t kSliceBytes = std::uint64_t{4} << 20;
 static_assert(kSliceBytes % 65536 == 0);  // of every extent unit
-/// It keeps this part of the used space ready.
+/// The thread keeps one part in so many of the used space ready.
 constexpr std::uint64_t kAheadPart = 4;
 /// How long the background thread waits before it asks a full medium again.
 constexpr std::chrono::seconds kFullMediumPause{1};
@@ -30,8 +30,8 @@ std::uint64_t SegmentAllocator::slice_bytes() const noexcept {
   return std::min(kSliceBytes, segment_bytes_);
 }
 
-/// Under map_mutex_. What the background thread keeps ready: a part of what is used, so that a
-/// small pool stays small; but a slice at least, and no more than was asked for.
+/// Under map_mutex_. Returns the bytes that the background thread keeps ready: a quarter of the
+/// used space, so that a small pool stays small, at least kSliceBytes, at most grow_ahead_bytes_.
 std::uint64_t SegmentAllocator::ahead_bytes() const noexcept {
   return std::min(grow_ahead_bytes_, std::max(kSliceBytes, used_bytes_ / kAheadPart));
 }

@@ -82,8 +82,8 @@ class KeyColumns : public columns::OrderedIndexCompare {
   bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
-  /// The same for a row that will be made of these values, one per column of the table. Only if
-  /// hashes_among(by_column.size()).
+  /// Returns the hash of a row that will be made of these values, one for each column of the table.
+  /// The caller must check hashes_among(by_column.size()) first.
   std::uint64_t hash_of_new(std::span<const Value> by_column) const noexcept;
   /// Whether the hash needs only the table's first `columns` columns.
   bool hashes_among(std::size_t columns) const noexcept { return hashed_end_ <= columns; }

@@ -279,7 +279,7 @@ Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
   context_.scratch.inserted = values;
   context_.scratch.inserted_width = values.size();
   const KeyMask kept = data_.keys.kept();
-  // The lines of the indexes come from memory while the row is made.
+  // First, so that the processor loads the lines of the indexes while the row is encoded.
   KeyHashes hashes{};
   const std::uint64_t editions = data_.columns.editions();
   KeyMask left = hash_keys_of_new(values, kept, hashes);

@@ -105,8 +105,9 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
   return {};
 }
 
-// As hash_keys, for a row that will be made of these values. Returns the keys whose hash needs more
-// columns: those of the row, once it is written.
+// Hashes keys of a row that will be made of these values, and starts fetching their places in the
+// indexes. Returns the keys that also hash columns behind `values`: the caller hashes these when
+// the row is written.
 KeyMask RowWriter::hash_keys_of_new(std::span<const Value> values, KeyMask keys,
                                     KeyHashes& hashes) const noexcept {
   KeyMask left = 0;

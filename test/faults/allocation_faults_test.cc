@@ -364,7 +364,7 @@ TEST_CASE("one allocation fails in the middle of an operation", "[faults]") {
 
 TEST_CASE("all allocations fail from one on", "[faults]") { fail_each_allocation(true); }
 
-// An index run covers the rows of the group, so its list changes, too.
+// An index run covers the rows of the group, so the list of index runs changes, too.
 TEST_CASE("an allocation fails while an emptied group becomes a chunk of rows", "[faults]") {
   std::uint64_t emptied = 0;
   for (std::uint64_t n = 1;; ++n) {

@@ -78,7 +78,7 @@ TEST_CASE("an allocation writes nothing to the pool but a rare limit", "[pmem][e
   const PersistCounters before = (*pool)->medium().counters();
   for (int i = 0; i < 2048; ++i) REQUIRE((*pool)->allocator().allocate(4096, persister).ok());
   const PersistCounters after = (*pool)->medium().counters();
-  CHECK(after.fences - before.fences == 1);  // 8 MB of steps of 8 MB
+  CHECK(after.fences - before.fences == 1);  // 8 MB in a step of 8 MB
   CHECK(after.lines_flushed - before.lines_flushed == 1);
 }
 

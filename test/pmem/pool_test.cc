@@ -201,7 +201,7 @@ TEST_CASE("space ahead of need is provided and touched in the background", "[pme
     CHECK(free < bytes + (std::uint64_t{4} << 20));
   };
   wait_for(std::uint64_t{4} << 20);
-  // A quarter of what is used, up to the limit.
+  // The thread keeps a quarter of the used space ready, up to the limit.
   Persister persister((*pool)->medium());
   REQUIRE((*pool)->allocator().allocate(std::uint64_t{32} << 20, persister).ok());
   wait_for(std::uint64_t{8} << 20);
@@ -236,7 +236,7 @@ TEST_CASE("a sparse copy of a pool gets its space back when it is opened", "[pme
   REQUIRE(fd >= 0);
   struct stat made{};
   REQUIRE(fstat(fd, &made) == 0);
-  // The first space holds zeros only. It ends at a multiple of 4 MB.
+  // The space that creation provides holds zeros only, and ends at a multiple of 4 MB.
   REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 7 << 20, 1 << 20) == 0);
   struct stat sparse{};
   REQUIRE(fstat(fd, &sparse) == 0);

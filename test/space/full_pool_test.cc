@@ -44,8 +44,8 @@ TEST_CASE("a pool that was full of numbers takes the same rows again", "[space]"
 
 // Seeds whose rows once did not fit again. 1233: rows of main with index runs took more than in the
 // delta. 1697: the same, and groups did not move into holes. 1567: a dictionary goes only if all
-// chunks are merged, also those that take more in main. 7001 and 7521: groups without rows took
-// space.
+// chunks are merged, also those that take more in main. 7001 and 7521: a group without rows kept
+// 4096 bytes.
 TEST_CASE("pools that once had no room for the same rows again have it", "[space]") {
   FullPoolCase one(GENERATE(1233, 1567, 1697, 7001, 7521), FullPoolCase::Columns::kNumbers);
   const Status held = one.run();

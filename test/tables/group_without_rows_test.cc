@@ -96,7 +96,7 @@ TEST_CASE("a chunk without live rows becomes a group without rows before it is e
   const std::uint64_t groups = report.chunks_merged;  // including the chunk made ahead, of the
                                                       // former edition
   CHECK(report.chunks_emptied == 0);
-  // A group without rows takes no more than its header, places and block pointers.
+  // A group without rows takes no space in the pool.
   CHECK(codes.statistics().groups == groups);
   CHECK(codes.statistics().group_rows == static_cast<std::uint64_t>(codes.rows));
   codes.check();

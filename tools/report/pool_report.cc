@@ -56,9 +56,11 @@ void print_head(const Database& database, const Statistics& statistics) {
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
       format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.hint_index_bytes),
       format_bytes(statistics.dram_index_bytes));
-  fmt::print("{} free, {} in holes, {} in reserve for deletions and merges; {} left for rows\n\n",
-             format_bytes(statistics.pool_free_bytes), format_bytes(statistics.pool_hole_bytes),
-             format_bytes(statistics.pool_reserve_bytes), format_bytes(statistics.pool_left_bytes));
+  fmt::print(
+      "{} free, {} in holes, {} for the pool itself; {} in reserve; at most {} left for rows\n\n",
+      format_bytes(statistics.pool_free_bytes), format_bytes(statistics.pool_hole_bytes),
+      format_bytes(statistics.pool_overhead_bytes), format_bytes(statistics.pool_reserve_bytes),
+      format_bytes(statistics.pool_left_bytes));
 }
 
 std::vector<TableSchema> schemas_of(const Database& database) {

@@ -403,7 +403,8 @@ void map_object_metadata(SamplePool& sample) {
   add(Part::kObjectHeap, kFirstChunk, 128);
 }
 
-/// Nothing for a pool in use on a disk: it is whole only together with its journal.
+/// Returns nothing for a pool with open transactions on a disk: its file is incomplete without the
+/// journal.
 Result<std::optional<SamplePool>> make_file_sample(const Kind& kind, std::uint64_t seed,
                                                    const std::string& path) {
   OpenOptions options = options_for(kind, kDefaultIndexPlace);

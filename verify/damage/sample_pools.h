@@ -26,8 +26,8 @@ struct SamplePool {
 /// the same pools.
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed);
 
-/// Makes some of these kinds as files; makes the file `path` and removes it. On a disk none of them
-/// was left by a crash.
+/// Makes some of these kinds as files; makes the file `path` and removes it. On a disk it makes
+/// no sample that a crash left.
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path);
 
 /// Removes a pool's file, and on a disk its journal.
