@@ -211,7 +211,8 @@ class Pools(unittest.TestCase):
                         found["pool_used_bytes"])
         text = flugs("pool", "info", self.pool).stdout
         self.assertRegex(text, r"(?m)^table .* dictionaries +indexes +in all +dead$")
-        self.assertRegex(text, r"(?m)^.* free, .* in holes, .* in reserve .*; .* left for rows$")
+        self.assertRegex(text, r"(?m)^.* free, .* in holes, .* for the pool itself; "
+                               r".* in reserve; at most .* left for rows$")
 
     def test_a_summary_comes_first_and_details_with_v(self):
         for command, detail in (("check", "table subscriber, column s_id"),
