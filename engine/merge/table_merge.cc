@@ -76,6 +76,7 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     const std::uint64_t wanted = with_reserve(copied + copies);
     if (wanted > free) {
       table_.reclaim_checks().note_no_room(i, wanted);
+      columns_lack_room_ = true;
       continue;
     }
     copied += copies;
@@ -107,7 +108,9 @@ Status TableMerge::renew_columns() {
       if (table_.columns()[i]->is_dropped()) continue;
       // A failure leaves the column as it is: there may be space for the merge alone; rows may get
       // too large for the column's values; or the column may have used up its editions.
-      if (table_.column_reclaim().rewrite_column(i).ok()) ++report_.columns_renewed;
+      const Status rewritten = table_.column_reclaim().rewrite_column(i);
+      if (rewritten.ok()) ++report_.columns_renewed;
+      columns_lack_room_ |= rewritten.code() == StatusCode::kOutOfSpace;
     }
     table_.note_readers_of_replaced(slots_.advance());
   }
@@ -124,6 +127,27 @@ Status TableMerge::renew_columns() {
     }
   }
   return {};
+}
+
+// A merge of everything begins columns anew that found no room for that before its chunks were
+// merged, and takes the chunks that need the columns' former data once more. A transaction that
+// stays open for too long ends this step early, without an error.
+Status TableMerge::renew_the_rest() {
+  if (!std::exchange(columns_lack_room_, false) || options_.scope != MergeScope::kEverything ||
+      !table_.has_replaced())
+    return {};
+  if (is_stopped()) return too_old();
+  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
+  release();
+  candidates_.clear();
+  const std::uint32_t before = report_.columns_renewed;
+  if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
+  if (report_.columns_renewed == before || candidates_.empty()) return {};
+  done_ = 0;
+  freeze_candidates();
+  if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
+    return is_stopped() ? too_old() : Status();
+  return merge_all();
 }
 
 void TableMerge::release() {
@@ -231,6 +255,7 @@ Status TableMerge::run() noexcept {
     report_.wait_us = microseconds_since(frozen);
     merged = merge_all();
   }
+  if (merged.ok()) merged = renew_the_rest();
   if (merged.ok()) merged = index_groups();
   if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0 ||
       table_.runs().has_replaced()) {

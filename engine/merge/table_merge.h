@@ -103,6 +103,7 @@ class TableMerge {
   std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
   Status renew_columns();
+  Status renew_the_rest();
   void release();
   void freeze_candidates();
   Status merge_all();
@@ -135,7 +136,8 @@ class TableMerge {
   const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;
   bool has_chosen_ = false;
-  std::uint64_t free_rows_left_ = 0;  // of the table, once what is chosen so far is merged
+  std::uint64_t free_rows_left_ = 0;        // of the table, once what is chosen so far is merged
+  mutable bool columns_lack_room_ = false;  // some could not begin anew
   std::vector<Candidate> candidates_;
   std::vector<const Candidate*> emptied_later_;  // there was no room for a chunk of rows
   std::mutex report_mutex_;                      // protects report_, done_ and emptied_later_

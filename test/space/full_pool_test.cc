@@ -55,6 +55,16 @@ TEST_CASE("pools that once had no room for the same rows again have it", "[space
   CHECK(one.rows_left_out() == 0);
 }
 
+// Only the merge of its chunks made the room that four columns of texts need to begin anew.
+TEST_CASE("columns begin anew in a full pool once its chunks are merged", "[space]") {
+  FullPoolCase one(5093, FullPoolCase::Columns::kAny);
+  const Status held = one.run();
+  INFO(one.words());
+  INFO(held.to_string());
+  CHECK(held.ok());
+  CHECK(one.rows_left_out() == 0);
+}
+
 TEST_CASE("rows of a full pool can be deleted and merged, whatever they are", "[space]") {
   run_cases(FullPoolCase::Columns::kAny);
 }
