@@ -1,6 +1,7 @@
 #include "columns/cells/string_heap.h"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,21 @@ TEST_CASE("a heap without space says so", "[columns]") {
   while (column.encode(Value::string(std::string_view(text_of(stored, 1000)))).ok()) ++stored;
   CHECK(stored > 20);
   CHECK(column.reopen().ok());
+}
+
+TEST_CASE("a text cell that leads out of the pool, or to its beginning, has no text", "[columns]") {
+  const std::vector<std::byte> pool(256, std::byte{'x'});
+  const auto text_at = [&](std::uint64_t offset) {
+    const columns::Cell cell = columns::text_cell::make_out_of_line(offset, 20);
+    std::byte stored[16];
+    std::memcpy(stored, &cell.low, 8);
+    std::memcpy(stored + 8, &cell.high, 8);
+    return columns::text_cell::view(stored, pool.data(), pool.size());
+  };
+  CHECK(text_at(64) == std::string(20, 'x'));
+  CHECK(text_at(236).size() == 20);
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{237}, ~std::uint64_t{0}})
+    CHECK(text_at(offset).empty());
 }
 
 TEST_CASE("a damaged heap is reported", "[columns]") {
