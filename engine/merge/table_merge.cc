@@ -136,9 +136,7 @@ Status TableMerge::renew_the_rest() {
   if (!std::exchange(columns_lack_room_, false) || options_.scope != MergeScope::kEverything ||
       !table_.has_replaced())
     return {};
-  if (is_stopped()) return too_old();
-  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
-  release();
+  if (!release_when_unread()) return is_stopped() ? too_old() : Status();
   candidates_.clear();
   const std::uint32_t before = report_.columns_renewed;
   if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
@@ -336,6 +334,12 @@ Status TableMerge::merge_all() {
   return first_failure;
 }
 
+bool TableMerge::release_when_unread() {
+  if (is_stopped() || !wait_for_transactions(slots_.advance())) return false;
+  release();
+  return true;
+}
+
 // The pool is nearly full: gives back what a chunk has freed before it merges the next one. A chunk
 // whose group would take more than the pool has stays as it is; the next merge tries again.
 Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
@@ -344,10 +348,7 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
     std::vector<const Candidate*> still_left;
     for (const Candidate* candidate : left) {
       if (is_stopped()) return too_old();
-      if (table_.has_replaced()) {
-        if (!wait_for_transactions(slots_.advance())) return too_old();
-        release();
-      }
+      if (table_.has_replaced() && !release_when_unread()) return too_old();
       const Status s = merge_one(*candidate, Beside::kNothing);
       if (s.code() == StatusCode::kOutOfSpace) {
         still_left.push_back(candidate);
@@ -370,9 +371,7 @@ Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
 Status TableMerge::empty_when_there_is_room() {
   const std::vector<const Candidate*> emptied = std::exchange(emptied_later_, {});
   if (emptied.empty() || !table_.has_replaced()) return {};
-  if (is_stopped()) return too_old();
-  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
-  release();
+  if (!release_when_unread()) return is_stopped() ? too_old() : Status();
   for (const Candidate* candidate : emptied) {
     if (Status s = merge_one(*candidate, Beside::kNothing); !s.ok())
       return s.code() == StatusCode::kBusy ? Status() : s;

@@ -111,6 +111,8 @@ class TableMerge {
   std::uint32_t threads() const noexcept;
   Status merge_one(const Candidate& candidate, Beside beside);
   void note_chunk(const Status& merged, Status& first_failure);
+  /// Gives back what was replaced. False: a transaction that may read it stays open.
+  bool release_when_unread();
   Status merge_in_little_room(std::vector<const Candidate*> left);
   Status empty_when_there_is_room();
   Status make_room();

@@ -146,6 +146,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
     } else if (chunk >= first_unused) {
       candidates_.push_back({chunk, Origin::kRows});  // none of its rows is free for others
       ++plan.chunks;
+      plan.bytes += rows_.bytes_of_chunk(chunk);
     } else if (rows_.is_frozen(chunk) || takes(chunk) || is_sparse(chunk, used_rows(chunk))) {
       choose_chunk(chunk, plan, sparse);
     } else {

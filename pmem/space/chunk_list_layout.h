@@ -17,9 +17,9 @@ struct ChunkListLayout {
   static constexpr std::size_t kPageBytes = kPagePointers * 8;
   static constexpr std::size_t kChunksMax = kInlineChunks + kPagePointers * kPagePointers;
 
-  /// A tag that is not 0 says that the chunk looks like the one before it, so opening need not read
-  /// it. The chunk before it is not replaced until the tag is 0. The owner may give the tag further
-  /// meaning.
+  /// A tag that is not 0, but for that of kNoExtent, says that the chunk looks like the one before
+  /// it, so opening need not read it. The chunk before it is not replaced until the tag is 0. The
+  /// owner may give the tag further meaning.
   static constexpr unsigned kTagShift = 48;
   static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kTagShift) - 1;
 

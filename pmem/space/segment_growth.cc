@@ -18,7 +18,7 @@ namespace {
 /// ms on tmpfs) for a writer that must wait for it, and for closing.
 constexpr std::uint64_t kSliceBytes = std::uint64_t{4} << 20;
 static_assert(kSliceBytes % 65536 == 0);  // of every extent unit
-/// The thread keeps one part in so many of the used space ready.
+/// The thread keeps the used space divided by this number ready.
 constexpr std::uint64_t kAheadPart = 4;
 /// How long the background thread waits before it asks a full medium again.
 constexpr std::chrono::seconds kFullMediumPause{1};

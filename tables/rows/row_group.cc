@@ -38,12 +38,9 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
 
 RowGroup::RowGroup(pmem::Pool& pool, std::unique_ptr<std::byte[]> layout,
                    const columns::ColumnArray& columns, std::string owner)
-    : pool_(pool),
-      own_layout_(std::move(layout)),
-      layout_(*reinterpret_cast<RowGroupLayout*>(own_layout_.get())),
-      table_columns_(columns),
-      owner_(std::move(owner)),
-      text_memory_{pool.base(), &pool.medium().bytes_word()} {}
+    : RowGroup(pool, *reinterpret_cast<RowGroupLayout*>(layout.get()), columns, std::move(owner)) {
+  own_layout_ = std::move(layout);
+}
 
 RowGroup::~RowGroup() {
   if (pledged_bytes_ != 0) pool_.allocator().end_pledge(pledged_bytes_);

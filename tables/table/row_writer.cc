@@ -287,6 +287,7 @@ Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
   if (Status s = encode_new_row(values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context_.scratch.cells, row); !s.ok()) return s;
+  // The row may have cells of another edition than the values were hashed for.
   if (__builtin_expect(data_.columns.editions() != editions, 0)) left = kept;
   if (__builtin_expect(left != 0, 0)) hash_keys(row, left, hashes);
   const std::size_t first_change = context_.index_changes.size();

@@ -36,6 +36,14 @@ void run_cases(FullPoolCase::Columns columns) {
              cases, seed, rows, rows_left_out, cases_left_out);
 }
 
+void check_all_fit(FullPoolCase& one) {
+  const Status held = one.run();
+  INFO(one.words());
+  INFO(held.to_string());
+  CHECK(held.ok());
+  CHECK(one.rows_left_out() == 0);
+}
+
 }  // namespace
 
 TEST_CASE("a pool that was full of numbers takes the same rows again", "[space]") {
@@ -48,21 +56,13 @@ TEST_CASE("a pool that was full of numbers takes the same rows again", "[space]"
 // 4096 bytes.
 TEST_CASE("pools that once had no room for the same rows again have it", "[space]") {
   FullPoolCase one(GENERATE(1233, 1567, 1697, 7001, 7521), FullPoolCase::Columns::kNumbers);
-  const Status held = one.run();
-  INFO(one.words());
-  INFO(held.to_string());
-  CHECK(held.ok());
-  CHECK(one.rows_left_out() == 0);
+  check_all_fit(one);
 }
 
 // Only the merge of its chunks made the room that four columns of texts need to begin anew.
 TEST_CASE("columns begin anew in a full pool once its chunks are merged", "[space]") {
   FullPoolCase one(5093, FullPoolCase::Columns::kAny);
-  const Status held = one.run();
-  INFO(one.words());
-  INFO(held.to_string());
-  CHECK(held.ok());
-  CHECK(one.rows_left_out() == 0);
+  check_all_fit(one);
 }
 
 TEST_CASE("rows of a full pool can be deleted and merged, whatever they are", "[space]") {
