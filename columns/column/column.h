@@ -45,8 +45,7 @@ inline std::int64_t normalised_payload(const Value& value, Type column_type) noe
   FLUGS_DCHECK(!value.is_null());
   if (column_type == Type::kDouble || column_type == Type::kBool)
     return normalised(value, column_type).raw();
-  const bool is_cut = value.type() == Type::kInt32 || value.type() == Type::kDate;
-  return is_cut ? static_cast<std::int32_t>(value.raw()) : value.raw();
+  return is_narrow_type(value.type()) ? static_cast<std::int32_t>(value.raw()) : value.raw();
 }
 
 /// One column of a table: turns values into cells of rows and back. The table itself maps row

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "flugs/value.h"
+#include "base/types.h"
 
 namespace flugs::query {
 
@@ -16,7 +16,7 @@ constexpr std::size_t bytes_of(IntForm form) noexcept {
 }
 /// The form that Arrow gives the values of a type. A bool, which Arrow has as a bit, stays int64.
 constexpr IntForm arrow_form(Type type) noexcept {
-  if (type == Type::kInt32 || type == Type::kDate) return IntForm::kInt32;
+  if (is_narrow_type(type)) return IntForm::kInt32;
   return type == Type::kDecimal ? IntForm::kInt128 : IntForm::kInt64;
 }
 

@@ -184,22 +184,20 @@ Status bad_array(const std::string& message) {
 
 bool fits_type(ArrayForm form, Type type) noexcept {
   if (form == ArrayForm::kNulls) return true;
-  if (is_texts(form)) return is_text_type(type);
-  switch (type) {
-    case Type::kBool:
+  switch (facts_of(type).family) {
+    case Family::kTruth:
       return form == ArrayForm::kBits || form == ArrayForm::kInt8 || form == ArrayForm::kUint8;
-    case Type::kDouble:
+    case Family::kReal:
       return form == ArrayForm::kFloat || form == ArrayForm::kDouble;
-    case Type::kDecimal:
+    case Family::kDecimal:
       return is_integers(form) || form == ArrayForm::kInt128;
-    case Type::kInt32:
-    case Type::kInt64:
-    case Type::kDate:
-    case Type::kTimestamp:
+    case Family::kInteger:
+    case Family::kTime:
       return is_integers(form);
-    default:
-      return false;
+    case Family::kText:
+      return is_texts(form);
   }
+  FLUGS_CHECK(false);
 }
 
 Status check_array(const ValueArray& array) {
@@ -250,14 +248,12 @@ ColumnReader::Conversion ColumnReader::conversion() const noexcept {
       return Conversion::kTruth;
     case Type::kDouble:
       return Conversion::kReal;
-    case Type::kDate:
-      return is_short(data_->form) ? Conversion::kNone : Conversion::kNarrow;
     case Type::kDecimal:
       return data_->scale == defined_.scale || data_->scale == Value::kScaleOfColumn
                  ? Conversion::kNone
                  : Conversion::kByValue;
     default:
-      return Conversion::kNone;
+      return is_narrow_type(to) && !is_short(data_->form) ? Conversion::kNarrow : Conversion::kNone;
   }
 }
 
@@ -381,10 +377,11 @@ namespace {
 
 /// The number as its array says it; false: no Value can be it.
 bool value_of(const ValueArray& array, std::int64_t payload, Value& value) noexcept {
-  const bool is_wide = !std::in_range<std::int32_t>(payload);
-  if (array.type == Type::kDate && is_wide) return false;
   Type type = array.type;
-  if (type == Type::kInt32 && is_wide) type = Type::kInt64;
+  if (is_narrow_type(type) && !std::in_range<std::int32_t>(payload)) {
+    if (type != Type::kInt32) return false;
+    type = Type::kInt64;
+  }
   if (type == Type::kBool) payload = payload != 0 ? 1 : 0;
   value = Value::from_raw(type, payload);
   if (type == Type::kDecimal) value = value.with_scale(array.scale);
