@@ -79,23 +79,24 @@ function(flugs_add_tests_release)
 endfunction()
 
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [REBUILT pool_test ...] [REBUILT_AT_NIGHT pool_test ...]
-#            [OPTIMISED] [EXCHANGES] [RELEASED] [ASAN_AT_NIGHT])
+#            [REBUILT pool_test ...] [OPTIMISED] [EXCHANGES] [RELEASED]
+#            [ASAN_AT_NIGHT])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
 # crash, concurrency, slow, scm, night (tools/test says which of them runs where); the target
 # tests_<label> builds what carries one. A test that is fast or concurrency is also sanitized,
-# unless it is RELEASED: optimisation changes what it tests. ASAN_AT_NIGHT: the address sanitizer
-# takes so long for it that by day only other builds run it (label asan_night). REBUILT names
-# sources whose tests run once more with indexes in DRAM (test/support/temporary_database.h), as
-# "<name>_rebuilt/<source>"; under a sanitizer those that REBUILT_AT_NIGHT names do so at night only
-# (label rebuilt_night). EXCHANGES: some sources of the library are compiled anew for this program,
-# and must be taken before those of the library. Tests run in parallel, so each takes its pools from
-# test/support, which gives every one a path of its own.
+# unless it is RELEASED: optimisation changes what it tests. Nor is a source sanitized that has more
+# rounds in the release build (rounds_of and kEffort of test/support/complaint.h): that build runs
+# it, too. ASAN_AT_NIGHT: by day only other builds run it, not the address sanitizer's (label
+# asan_night). REBUILT names sources whose tests run once more with indexes in DRAM
+# (test/support/temporary_database.h), as "<name>_rebuilt/<source>". EXCHANGES: some sources of the
+# library are compiled anew for this program, and must be taken before those of the library. Tests
+# run in parallel, so each takes its pools from test/support, which gives every one a path of its
+# own.
 function(flugs_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;EXCHANGES;RELEASED;ASAN_AT_NIGHT"
-                        "TIMEOUT" "SOURCES;LABELS;USES;REBUILT;REBUILT_AT_NIGHT")
+                        "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -125,25 +126,29 @@ function(flugs_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  if("night" IN_LIST arg_LABELS)
-    flugs_leave_out(night TARGETS ${target})
-  elseif("concurrency" IN_LIST arg_LABELS OR ("fast" IN_LIST arg_LABELS AND NOT arg_ASAN_AT_NIGHT))
-    if(NOT arg_RELEASED)
-      list(APPEND arg_LABELS sanitized)
-      flugs_leave_out(sanitized TARGETS ${target})
-    endif()
-  endif()
   if(arg_ASAN_AT_NIGHT)
     list(APPEND arg_LABELS asan_night)
   endif()
+  set(of_sanitizers OFF)
+  if(NOT arg_RELEASED AND ("fast" IN_LIST arg_LABELS OR "concurrency" IN_LIST arg_LABELS))
+    set(of_sanitizers ON)
+  endif()
+  set(left_out ${of_sanitizers})
   foreach(source IN LISTS arg_SOURCES)
     if(NOT source MATCHES "_test\\.cc$")
       continue()
     endif()
     cmake_path(GET source STEM stem)
+    file(STRINGS ${source} has_more_rounds REGEX "rounds_of|kEffort")
+    set(labels ${arg_LABELS})
+    if(of_sanitizers AND has_more_rounds)
+      set(left_out OFF)
+    elseif(of_sanitizers)
+      list(APPEND labels sanitized)
+    endif()
     # Each test case carries its file as a tag; a file without test cases is a failure.
     set(tests ${name}/${stem})
-    if(stem IN_LIST arg_REBUILT OR stem IN_LIST arg_REBUILT_AT_NIGHT)
+    if(stem IN_LIST arg_REBUILT)
       list(APPEND tests ${name}_rebuilt/${stem})
     endif()
     foreach(test IN LISTS tests)
@@ -153,15 +158,15 @@ function(flugs_test name)
       endif()
       add_test(NAME ${test} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
       set_tests_properties(${test} PROPERTIES
-        LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
-      if(test MATCHES "_rebuilt/" AND stem IN_LIST arg_REBUILT_AT_NIGHT)
-        set_property(TEST ${test} APPEND PROPERTY LABELS rebuilt_night)
-      endif()
+        LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
       if("concurrency" IN_LIST arg_LABELS)
         set_tests_properties(${test} PROPERTIES PROCESSORS 2)
       endif()
     endforeach()
   endforeach()
+  if(left_out)
+    flugs_leave_out(sanitized TARGETS ${target})
+  endif()
 endfunction()
 
 foreach(label fast figures crash concurrency slow scm night asan_night)

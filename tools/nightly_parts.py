@@ -27,14 +27,13 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 class Programs:
     """Where the programs of each preset are."""
 
-    PRESETS = ("release", "libfuzzer", "scm-test", "asan", "tsan")
+    PRESETS = ("release", "libfuzzer", "scm-test", "asan")
 
-    def __init__(self, release, libfuzzer, scm, asan, tsan):
+    def __init__(self, release, libfuzzer, scm, asan):
         self.release = release
         self.libfuzzer = libfuzzer
         self.scm = scm
         self.asan = asan
-        self.tsan = tsan
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -277,12 +276,10 @@ def tests(programs, _, __):
     return all_tests(programs.release, command, programs.flugs()[0])
 
 
-def sanitized(preset):
+def asan(programs, _, __):
     """A plain tools/test leaves out tests that other builds run in a fraction of the time."""
-    def steps(programs, _, __):
-        tool = os.path.join(ROOT, "tools", "test")
-        return all_tests(getattr(programs, preset), [tool, "--preset", preset], tool)
-    return steps
+    tool = os.path.join(ROOT, "tools", "test")
+    return all_tests(programs.asan, [tool, "--preset", "asan"], tool)
 
 
 def scm(programs, _, __):
@@ -292,11 +289,9 @@ def scm(programs, _, __):
 PARTS = (
     Part("tests", "all tests in the release build, the mutants of the journal too", 1, "run",
          tests, ("all",), setup="--machines"),
-    Part("asan", "all tests under the address sanitizer, those of crash states too", 1, "run",
-         sanitized("asan"),
+    Part("asan", "all tests under the address sanitizer, also the benchmarks' and stress tests", 1,
+         "run", asan,
          ("tests_fast", "tests_crash", "tests_concurrency", "tests_asan_night"), preset="asan"),
-    Part("tsan", "all tests with threads under the thread sanitizer", 1, "run",
-         sanitized("tsan"), ("tests_concurrency",), preset="tsan"),
     Part("lint", "every check of .clang-tidy, on the tools and examples too", 1, "run", lint,
          ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
