@@ -74,4 +74,12 @@ void FreePlaces::clear() noexcept {
   bytes_ = 0;
 }
 
+void FreePlaces::remove_if(FunctionRef<bool(std::uint64_t offset)> is_gone) noexcept {
+  for (std::size_t number = 0; number < places_.size(); ++number) {
+    const std::size_t removed = std::erase_if(places_[number], is_gone);
+    bytes_ -= removed * text_place::size_of(number);
+    if (places_[number].empty()) has_places_[number / 64] &= ~(std::uint64_t{1} << (number % 64));
+  }
+}
+
 }  // namespace flugs::columns

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "flugs/function_ref.h"
 
 namespace flugs::columns {
 
@@ -80,6 +81,8 @@ class FreePlaces final {
   /// place is lost until the column begins anew.
   void add(std::uint64_t offset, std::uint64_t bytes) noexcept;
   void clear() noexcept;
+  /// Drops the places for which `is_gone`.
+  void remove_if(FunctionRef<bool(std::uint64_t offset)> is_gone) noexcept;
 
  private:
   bool has(std::size_t number) const noexcept {

@@ -25,7 +25,8 @@ constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
 static_assert(kFirstChunkBytes > kHeader && kChunkBytesMax <= kOffsetMask);
 
 // Places are at least as long, so no two texts begin in the same.
-constexpr std::uint64_t kBytesPerBit = text_place::kBytesMin;
+constexpr std::uint64_t kBytesPerBit = TextMarks::kBytesPerKeptBit;
+static_assert(kBytesPerBit == text_place::kBytesMin);
 // Texts that are kept at a time, so that writers need not wait for all.
 constexpr std::size_t kKeptAtOnce = 64;
 
@@ -184,6 +185,7 @@ Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persiste
   std::byte* target = nullptr;
   {
     const std::lock_guard guard(mutex_);
+    if (is_swept_) taken_.reserve(taken_.size() + 1);
     const std::uint64_t place = free_.empty() ? 0 : free_.take(bytes);
     if (place != 0) {
       target = pool_.base() + place;
@@ -194,6 +196,7 @@ Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persiste
       target = pool_.base() + current_offset_ + used_;
       used_ += bytes;
     }
+    if (is_swept_) taken_.push_back({static_cast<std::uint64_t>(target - pool_.base()), bytes});
   }
   std::memcpy(target, text.data(), text.size());
   return text_cell::make_out_of_line(static_cast<std::uint64_t>(target - pool_.base()),
@@ -215,6 +218,8 @@ StringHeap::Written* StringHeap::written_with(std::uint64_t offset, std::uint64_
 //         of a row that has the text       transaction               that is read has the text
 //   2     another text in its place        commit/1 of the other     nothing durable refers to the
 //                                          transaction               text: the place is waste
+// A sweep finds such texts that nobody has given back: those from before opening, and those that a
+// group had.
 // Must hold:  1 before 2, else opening would bring the row back with other bytes. No snapshot that
 //             sees the row may be left at step 2, and no row group may have the text: its columns
 //             are sorted by their texts, and have those of dead rows.
@@ -222,6 +227,7 @@ StringHeap::Written* StringHeap::written_with(std::uint64_t offset, std::uint64_
 void StringHeap::give_back(std::uint64_t offset, std::uint32_t bytes,
                            std::uint64_t since) noexcept {
   const std::lock_guard guard(mutex_);
+  if (since != 0 && since <= swept_until_) return;
   std::uint64_t chunk = 0;
   const Written* const written = written_with(offset, chunk);
   if (written == nullptr) return;  // from before opening: its length is not trusted that much
@@ -248,6 +254,51 @@ void StringHeap::keep(std::span<const Cell> texts) {
     }
     texts = texts.subspan(some.size());
   }
+}
+
+// What is filled of the chunks; the rest of the current one takes strings meanwhile.
+TextMarks StringHeap::begin_sweep() {
+  const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(!is_swept_);
+  std::vector<TextMarks::Chunk> chunks;
+  for (std::size_t i = 0; current_offset_ != 0 && i <= current_index_; ++i) {
+    const std::uint64_t offset = chunks_.offset(i);
+    const std::uint64_t bytes = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset})->bytes;
+    const std::uint64_t end = offset + (i == current_index_ ? used_ : bytes);
+    const auto written = written_.find(offset);
+    const std::uint64_t from =
+        written == written_.end() ? end : std::min(written->second.from, end);
+    chunks.push_back(
+        {.offset = offset, .begin = offset + kHeader, .end = end, .written_from = from});
+  }
+  is_swept_ = true;
+  taken_.clear();
+  return TextMarks(std::move(chunks));
+}
+
+// Places in the swept part that became free meanwhile are found once more, as gaps.
+void StringHeap::end_sweep(TextMarks& marks, std::uint64_t since) {
+  const std::lock_guard guard(mutex_);
+  FLUGS_CHECK(std::exchange(is_swept_, false));
+  for (const pmem::Extent& place : taken_) marks.mark(place.offset, place.bytes, false);
+  taken_ = {};
+  free_.remove_if([&](std::uint64_t offset) { return marks.covers(offset); });
+  marks.for_each_gap([&](std::uint64_t offset, std::uint64_t bytes) { free_.add(offset, bytes); });
+  for (const TextMarks::Chunk& chunk : marks.chunks()) {
+    Written& written = written_[chunk.offset];
+    written.from = chunk.begin;
+    written.end = std::max(written.end, chunk.end);
+    written.kept = chunk.kept;
+    written.kept.resize((written.end - chunk.offset) / kBytesPerBit / 64 + 1);
+  }
+  given_back_until_ = std::max(given_back_until_, since);
+  swept_until_ = since;
+}
+
+void StringHeap::give_up_sweep() noexcept {
+  const std::lock_guard guard(mutex_);
+  is_swept_ = false;
+  taken_ = {};
 }
 
 std::uint64_t StringHeap::given_back_until() const {

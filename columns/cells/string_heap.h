@@ -11,6 +11,7 @@
 #include "columns/cells/cell.h"
 #include "columns/cells/column_layout.h"
 #include "columns/cells/free_places.h"
+#include "columns/cells/text_marks.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/chunk_list.h"
@@ -20,7 +21,8 @@ namespace flugs::columns {
 
 /// Persistent bytes of strings too long for a cell. Texts that no row needs any more give their
 /// places back, if this process wrote them and only rows side by side ever had them (decision
-/// 0038). All others, and unused dictionary entries, stay until the column begins anew (0026).
+/// 0038), or a merge of a full pool has found that no row has them. All others, and unused
+/// dictionary entries, stay until the column begins anew (0026).
 /// Thread-safety: any thread.
 class StringHeap {
  public:
@@ -44,6 +46,14 @@ class StringHeap {
   /// before.
   void keep(std::span<const Cell> texts);
   std::uint64_t given_back_until() const;
+
+  /// The texts that no row needs any more leave their places to later strings, whoever wrote them
+  /// (protocol reuse_text). The caller marks every text that a row has, and then ends the sweep.
+  TextMarks begin_sweep();
+  /// `since`: a snapshot that saw every row whose text was marked, from when all transactions had
+  /// ended that began before begin_sweep. No transaction with an older snapshot is left.
+  void end_sweep(TextMarks& marks, std::uint64_t since);
+  void give_up_sweep() noexcept;
 
   std::uint64_t bytes_in_pool() const;
   /// Of bytes_in_pool: in places that were given back.
@@ -85,6 +95,9 @@ class StringHeap {
   std::map<std::uint64_t, Written> written_;  // by the offset of the chunk
   FreePlaces free_;
   std::uint64_t given_back_until_ = 0;
+  std::uint64_t swept_until_ = 0;    // texts of rows that died until then are not given back again
+  bool is_swept_ = false;            // between begin_sweep and its end
+  std::vector<pmem::Extent> taken_;  // meanwhile
   const std::uint64_t number_;
   std::vector<pmem::Extent> strings_at_opening_;  // by offset; constant after load
 };

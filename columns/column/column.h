@@ -201,8 +201,9 @@ class Column {
   void keep_texts(std::span<const Cell> cells) {
     if (has_texts_of_rows()) heap_.keep(cells);
   }
+  /// Where the long texts are, for sweeps and statistics.
+  StringHeap& heap() noexcept { return heap_; }
   std::uint64_t texts_given_back_until() const { return heap_.given_back_until(); }
-  std::uint64_t text_bytes_reusable() const { return heap_.bytes_reusable(); }
   /// A key of the table has, or had in this process, the column.
   void note_in_key() noexcept { in_key_.store(true, std::memory_order_seq_cst); }
   bool is_in_key() const noexcept { return in_key_.load(std::memory_order_seq_cst); }

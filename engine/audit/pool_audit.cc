@@ -333,7 +333,8 @@ void PoolAudit::audit_rows(Table& table) {
       if (is_stopped()) return;
       tell(part, row, end);
     }
-    if (row == table.rows().first_row_of_chunk_with(row) && !table.rows().view(row).is_in_group())
+    const RowStore& rows = table.rows();
+    if (row == rows.first_row_of(rows.chunk_of(row)) && !rows.view(row).is_in_group())
       audit_.note(part, table.rows().check_header(row));
     if (!audit_stamps(table, row, part)) continue;
     live.push_back(row);

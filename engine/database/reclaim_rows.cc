@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "tables/data/unlink_rows.h"
+#include "tables/rows/space_reserve.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {
@@ -128,7 +129,9 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   if (rows.take_wants_rows()) want_rows();
   const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (rows.empty()) return false;
-  if (rows.is_news(rows_wanted)) {
+  // Free rows spare a nearly full pool the next chunk.
+  const bool is_large = rows.dying().size() > kDyingPerCollection;
+  if (rows.is_news(rows_wanted) || (is_large && is_room_short())) {
     reclaim_all(context);
     return false;
   }
@@ -148,6 +151,11 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   unlink_dead_rows(context, count, 1 + dying);
   if (!rows.texts().none_waits()) give_back_texts(context, count * kTextsPerRow);
   return looks_again;
+}
+
+bool RowReclaimer::is_room_short() const {
+  const pmem::SpaceReport space = allocator_.space();
+  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
 }
 
 // The pool is full: without rows to write there is no commit whose fence could free rows. So all

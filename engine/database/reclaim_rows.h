@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "mvcc/transaction_slots.h"
+#include "pmem/space/extent_allocator.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
@@ -17,7 +18,8 @@ namespace flugs::engine {
 /// Thread-safety: any thread, each for the context of its slot.
 class RowReclaimer final {
  public:
-  explicit RowReclaimer(mvcc::TransactionSlots& slots) noexcept : slots_(slots) {}
+  RowReclaimer(mvcc::TransactionSlots& slots, const pmem::ExtentAllocator& allocator) noexcept
+      : slots_(slots), allocator_(allocator) {}
 
   /// Called at the end of a transaction that wrote: reclaims a few rows. True when it has looked
   /// for the oldest snapshot again, which it does once in some thousand transactions of a slot.
@@ -30,7 +32,10 @@ class RowReclaimer final {
   void reclaim_all(TransactionContext& context);
 
  private:
+  bool is_room_short() const;
+
   mvcc::TransactionSlots& slots_;
+  const pmem::ExtentAllocator& allocator_;
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
 };
 

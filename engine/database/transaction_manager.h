@@ -38,7 +38,7 @@ class TransactionManager final {
  public:
   /// `array_offset` is the word in the pool's root that names the slot array.
   TransactionManager(pmem::Pool& pool, std::uint64_t& array_offset)
-      : slots_(pool, array_offset), reclaimer_(slots_) {}
+      : slots_(pool, array_offset), reclaimer_(slots_, pool.allocator()) {}
 
   /// Makes the contexts, when the slots are known. `ddl_mutex` and `tables`, by id, are the
   /// catalogue's.

@@ -281,16 +281,33 @@ Status ChunkMerge::build() {
   return {};
 }
 
-// Whether a group of `group_bytes` bytes leaves the pool at least as much room as what it replaces.
-// Stamps of rows in main have a pledge, which is part of the reserve (RowGroup::pledge_blocks).
-bool ChunkMerge::frees_room(std::uint64_t group_bytes) const noexcept {
+// Whether a group of `group_bytes` bytes leaves the pool at least as much room as what it replaces,
+// of which `kept_bytes` stay useful. Stamps of rows in main have a pledge, which is part of the
+// reserve (RowGroup::pledge_blocks).
+bool ChunkMerge::frees_room(std::uint64_t group_bytes, std::uint64_t kept_bytes) const noexcept {
   const std::uint64_t unit = pool_.allocator().unit_bytes();
   const auto extent_bytes = [&](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
   if (gives_former_back_) return extent_bytes(group_bytes) <= extent_bytes(counts_.bytes_before);
   const RowGroup* const group = rows_.group(chunk_);
   const std::uint64_t pledged = std::uint64_t{counts_.rows} * sizeof(mvcc::VersionLayout);
   const std::uint64_t pledged_before = group != nullptr ? group->pledged_bytes() : 0;
-  return extent_bytes(group_bytes) + pledged <= extent_bytes(counts_.bytes_before) + pledged_before;
+  return extent_bytes(group_bytes) + pledged + kept_bytes <=
+         extent_bytes(counts_.bytes_before) + pledged_before;
+}
+
+// Rows may take more space in a group than in the delta, as each text that only one row has takes a
+// cell of 16 bytes. And free rows of a chunk take new rows as long as the chunk stays. In a pool
+// with little room the chunk then stays, unless most of it is free: fewer rows would fit after the
+// merge than before.
+bool ChunkMerge::is_better_left(std::uint64_t group_bytes) const {
+  constexpr std::uint32_t kLeastPartUsed = 4;
+  const std::uint32_t free = row_count_ - counts_.rows;
+  if (gives_former_back_ || rows_.group(chunk_) != nullptr ||
+      counts_.rows < row_count_ / kLeastPartUsed ||
+      frees_room(group_bytes, counts_.bytes_before * free / row_count_))
+    return false;
+  const pmem::SpaceReport space = pool_.allocator().space();
+  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
 }
 
 // Records only make single rows faster to read. In a nearly full pool rows have the space.
@@ -303,6 +320,10 @@ bool ChunkMerge::has_room_for_records(std::uint64_t group_bytes) const {
 // Else the group must leave the reserve alone: a merge of a full pool would leave less room than
 // before. Then the chunk stays as it is.
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
+  if (is_better_left(bytes))
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("table {}, chunk {}: a merge would leave less room for rows",
+                              table_.name(), chunk_));
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
   return pool_.allocator().allocate(bytes, persister_,
                                     frees_room(bytes) ? purpose_ : pmem::Purpose::kNewData,

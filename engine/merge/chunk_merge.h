@@ -85,7 +85,8 @@ class ChunkMerge {
   Status build();
   Result<pmem::Extent> allocate(std::uint64_t bytes);
   bool is_read_by_row(const columns::MainRecords& records) const noexcept;
-  bool frees_room(std::uint64_t group_bytes) const noexcept;
+  bool frees_room(std::uint64_t group_bytes, std::uint64_t kept_bytes = 0) const noexcept;
+  bool is_better_left(std::uint64_t group_bytes) const;
   bool has_room_for_records(std::uint64_t group_bytes) const;
   void write_group(std::span<const columns::MainColumnBuilder> builders,
                    const columns::MainRecords* records);

@@ -64,6 +64,7 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   const pmem::SpaceReport space = pool_.allocator().space();
   const std::uint64_t free = space.left_bytes();
   std::uint64_t copied = 0;
+  std::uint64_t gained = 0;
   std::vector<std::size_t> wasteful;
   for (std::size_t i = 0; i < table_.columns().size(); ++i) {
     if (table_.columns()[i]->is_dropped()) continue;
@@ -80,8 +81,12 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
       continue;
     }
     copied += copies;
+    gained += bytes - needed;
     wasteful.push_back(i);
   }
+  // All chunks become groups then, their free rows are gone, and new rows are wider.
+  const bool is_short = free < space.reserved_bytes / kPartLeftForRows;
+  if (is_short && gained < 2 * bytes_of_free_rows()) return {};
   return wasteful;
 }
 
@@ -338,168 +343,6 @@ bool TableMerge::release_when_unread() {
   if (is_stopped() || !wait_for_transactions(slots_.advance())) return false;
   release();
   return true;
-}
-
-// The pool is nearly full: gives back what a chunk has freed before it merges the next one. A chunk
-// whose group would take more than the pool has stays as it is; the next merge tries again.
-Status TableMerge::merge_in_little_room(std::vector<const Candidate*> left) {
-  for (std::size_t before = left.size() + 1; !left.empty() && left.size() < before;) {
-    before = left.size();
-    std::vector<const Candidate*> still_left;
-    for (const Candidate* candidate : left) {
-      if (is_stopped()) return too_old();
-      if (table_.has_replaced() && !release_when_unread()) return too_old();
-      const Status s = merge_one(*candidate, Beside::kNothing);
-      if (s.code() == StatusCode::kOutOfSpace) {
-        still_left.push_back(candidate);
-        continue;
-      }
-      Status failure;
-      const std::lock_guard guard(report_mutex_);
-      note_chunk(s, failure);
-      if (!failure.ok()) return failure;
-    }
-    left = std::move(still_left);
-  }
-  report_.chunks_left = static_cast<std::uint32_t>(left.size());
-  return {};
-}
-
-// Makes chunks of free rows from the groups without rows that found no room earlier. New rows would
-// otherwise take new row ids, and the groups would stay. A transaction that stays open for too long
-// ends this step early, without an error.
-Status TableMerge::empty_when_there_is_room() {
-  const std::vector<const Candidate*> emptied = std::exchange(emptied_later_, {});
-  if (emptied.empty() || !table_.has_replaced()) return {};
-  if (!release_when_unread()) return is_stopped() ? too_old() : Status();
-  for (const Candidate* candidate : emptied) {
-    if (Status s = merge_one(*candidate, Beside::kNothing); !s.ok())
-      return s.code() == StatusCode::kBusy ? Status() : s;
-    if (!emptied_later_.empty()) break;
-  }
-  emptied_later_.clear();
-  return {};
-}
-
-// After a merge of everything: coming rows find what is free, if there is enough of it.
-Status TableMerge::make_room() {
-  const bool is_refused = table_.take_refusals(pool_.allocator().space().refusals);
-  if (is_room_wanted(is_refused))
-    if (Status s = give_up_index_runs(); !s.ok() || report_.releases_later) return s;
-  if (Status s = give_up_records(is_refused); !s.ok() || report_.releases_later) return s;
-  if (Status s = gather_free_space(is_refused); !s.ok()) return s;
-  if (!is_refused || report_.releases_later || !is_fragmented(is_refused)) return {};
-  // Index runs may stand between free pieces.
-  const std::size_t runs = table_.runs().list().members.size();
-  if (Status s = give_up_index_runs(); !s.ok()) return s;
-  const bool has_more = table_.runs().list().members.size() < runs && !report_.releases_later;
-  return has_more ? gather_free_space(is_refused) : Status();
-}
-
-// Index runs and records only make something faster. Rows need their space in a pool that is full
-// after the merge. If a write has found no space since the last merge, as early as no run and no
-// records would be written now.
-bool TableMerge::is_room_wanted(bool is_refused) const {
-  constexpr std::uint64_t kPartFullBelow = 64;
-  const pmem::SpaceReport space = pool_.allocator().space();
-  return space.left_bytes() <
-         space.reserved_bytes / (is_refused ? kPartLeftForRows : kPartFullBelow);
-}
-
-// Groups without records: single rows of them are read more slowly, until they are merged again.
-Status TableMerge::give_up_records(bool is_refused) {
-  const MergeRecord::Work work(table_.merge_record());
-  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
-    if (!is_room_wanted(is_refused)) return {};
-    const RowGroup* const group = rows_.group(chunk);
-    if (group == nullptr || !group->has_records()) continue;
-    const auto without_records = [](ChunkMerge& merge) { merge.omit_records(); };
-    Again outcome{};
-    if (Status s = write_again(chunk, without_records, outcome); !s.ok() || outcome == Again::kEnds)
-      return s;
-  }
-  return {};
-}
-
-// The DRAM indexes have the rows of these runs, but for runs that have served since this opening;
-// these stay.
-Status TableMerge::give_up_index_runs() {
-  pmem::Persister persister(pool_.medium());
-  Status dropped = table_.runs().drop_unserving(persister);
-  if (dropped.code() == StatusCode::kOutOfSpace) return {};
-  if (!dropped.ok() || !table_.runs().has_replaced()) return dropped;
-  const std::uint64_t ended = slots_.advance();
-  table_.note_readers_of_replaced(ended);
-  if (wait_for_transactions(ended)) {
-    release();
-  } else {
-    report_.releases_later = true;
-  }
-  return {};
-}
-
-// Whether free space lies in pieces so small that a chunk of rows may find none. The reserve counts
-// whole steps only: after a refused write the remainders may have the room for a chunk.
-bool TableMerge::is_fragmented(bool is_refused) const {
-  constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
-  const pmem::SpaceReport space = pool_.allocator().space();
-  const std::uint64_t chunk = space.reserve_piece / 2;  // reserve_for
-  if (is_refused && space.left_bytes() >= chunk && space.left_in_steps() < chunk) return true;
-  return space.largest_piece <
-         std::min(space.reserve_piece * kPiecesWanted, space.reserve_bytes + space.left_bytes());
-}
-
-// The merge itself is done: a transaction that is open for too long only ends this early.
-Status TableMerge::write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)> prepare,
-                               Again& outcome) {
-  outcome = Again::kEnds;
-  if (is_stopped()) return too_old();
-  rows_.freeze(chunk);
-  const ChunkMerge::UnusedRows unused = ChunkMerge::find_unused(slots_, rows_, chunk);
-  if (!wait_for_transactions(slots_.advance())) return is_stopped() ? too_old() : Status();
-  ChunkMerge merge(pool_, slots_, table_.data(), chunk, unused);
-  prepare(merge);
-  Status written = merge.run(patience_);
-  if (written.code() == StatusCode::kOutOfSpace || written.code() == StatusCode::kBusy) {
-    outcome = Again::kStays;
-    return {};
-  }
-  if (!written.ok()) return written;
-  if (merge.is_empty()) table_.runs().keep_emptied(chunk);
-  const std::uint64_t ended = slots_.advance();
-  table_.note_readers_of_replaced(ended);
-  report_.releases_later = !wait_for_transactions(ended);
-  if (report_.releases_later) return {};
-  release();
-  outcome = Again::kWritten;
-  return {};
-}
-
-// Moves groups to the front of the pool, those at its end first, until what is free lies together.
-Status TableMerge::gather_free_space(bool is_refused) {
-  const MergeRecord::Work work(table_.merge_record());
-  struct Place {
-    std::uint64_t offset;
-    std::size_t chunk;
-  };
-  std::vector<Place> groups;
-  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk)
-    if (const RowGroup* group = rows_.group(chunk); group != nullptr && group->stored_rows() != 0)
-      groups.push_back({rows_.offset_of_chunk(chunk), chunk});
-  std::sort(groups.begin(), groups.end(),
-            [](const Place& left, const Place& right) { return left.offset > right.offset; });
-  for (const Place& place : groups) {
-    if (!is_fragmented(is_refused)) return {};
-    const auto to_front = [&](ChunkMerge& merge) {
-      merge.place_before(place.offset);
-      merge.may_omit_records();
-    };
-    Again outcome{};
-    if (Status s = write_again(place.chunk, to_front, outcome); !s.ok()) return s;
-    if (outcome == Again::kWritten || report_.releases_later) ++report_.groups_moved;
-    if (outcome == Again::kEnds) return {};
-  }
-  return {};
 }
 
 Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/crew.h"
@@ -94,6 +95,7 @@ class TableMerge {
     std::uint64_t bytes = 0;
   };
   FullChunks full_chunks_of_rows() const noexcept;
+  std::uint64_t bytes_of_free_rows() const noexcept;
   bool is_much_free(std::uint64_t free_rows, const FullChunks& full) const noexcept;
   void choose_chunk(std::size_t chunk, Plan& plan, std::vector<std::size_t>& sparse);
   bool may_leave_out() const;
@@ -114,9 +116,12 @@ class TableMerge {
   /// Gives back what was replaced. False: a transaction that may read it stays open.
   bool release_when_unread();
   Status merge_in_little_room(std::vector<const Candidate*> left);
+  Status thaw(std::span<const Candidate* const> left);
   Status empty_when_there_is_room();
   Status make_room();
+  Status sweep_texts();
   bool is_room_wanted(bool is_refused) const;
+  bool is_room_short() const;
   Status give_up_index_runs();
   Status give_up_records(bool is_refused);
   /// What became of one group, and of the work.

@@ -167,6 +167,16 @@ TableMerge::FullChunks TableMerge::full_chunks_of_rows() const noexcept {
   return full;
 }
 
+std::uint64_t TableMerge::bytes_of_free_rows() const noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
+    if (rows_.group(chunk) != nullptr) continue;
+    const std::uint64_t rows = rows_.rows_of(chunk);
+    bytes += rows_.bytes_of_chunk(chunk) * (rows - used_rows(chunk)) / rows;
+  }
+  return bytes;
+}
+
 // Takes sparse chunks, all or none.
 void TableMerge::add_sparse(const std::vector<std::size_t>& sparse, Plan& plan) {
   std::uint64_t free_rows = 0;

@@ -93,7 +93,8 @@ void FreeRows::forget_emptied(LocalRows& local) const noexcept {
   std::erase_if(local.free, [&](std::uint32_t row) {
     return rows_.layout_to_write(row, local.checked_at) == nullptr;
   });
-  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+  if (local.range.next != local.range.end &&
+      rows_.layout_to_write(local.range.next, local.checked_at) == nullptr)
     local.range = {};
   local.checked_at = emptied_at;
 }

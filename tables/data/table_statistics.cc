@@ -32,7 +32,7 @@ TableStatistics statistics_of(const TableData& data, const FreeRows& free_rows) 
     column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
     statistics.columns.push_back(
         {column.name(), column.type(), column.is_dictionary(), column.dictionary().count(), bytes,
-         layout != nullptr ? layout->bits(i) : 0u, column.text_bytes_reusable()});
+         layout != nullptr ? layout->bits(i) : 0u, column.heap().bytes_reusable()});
     statistics.dictionary_bytes += bytes;
   }
   statistics.delta_bytes = data.rows.delta_bytes();

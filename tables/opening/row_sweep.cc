@@ -127,7 +127,7 @@ Status RowSweep::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlo
 Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                              Moment moment, const mvcc::TransactionSlots& slots,
                              pmem::Persister& persister, Counts& counts) const {
-  const std::uint32_t group_first = data_.rows.first_row_of_chunk_with(first);
+  const std::uint32_t group_first = data_.rows.first_row_of(data_.rows.chunk_of(first));
   const bool is_served = data_.runs.serves(first);
   pmem::FlushRun dead(persister, "sweep/1");
   for (std::uint32_t row = first; row < end; ++row) {

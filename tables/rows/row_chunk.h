@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "columns/cells/row_layout.h"
 #include "tables/rows/row_group.h"
+#include "tables/rows/thawed_chunks.h"
 
 namespace flugs::engine {
 
@@ -27,6 +28,7 @@ struct RowChunk {
   bool frozen;                     // atomic
   bool moving;                     // atomic
   mutable bool is_header_checked;  // atomic
+  bool was_thawed;                 // atomic; ThawedChunks says when
   std::uint64_t emptied_at;        // atomic
   /// Atomic: a bit for each of the chunk's parts of kPartRows rows, set before a row in it gets a
   /// stamp, and for rows from before opening.
@@ -62,5 +64,7 @@ struct RowChunk {
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }
 };
+
+static_assert(sizeof(RowChunk) == 64);  // looked up for each row
 
 }  // namespace flugs::engine

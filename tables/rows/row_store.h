@@ -241,9 +241,6 @@ class RowStore final {
   const RowGroup* group_with(std::uint32_t row) const noexcept {
     return chunk_with(row).group_now();
   }
-  std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
-    return chunk_with(row).first_row;
-  }
   std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
     return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
   }
@@ -285,13 +282,16 @@ class RowStore final {
   // ------------------------------------------------------------------- the merge: row_store_merge
 
   /// The layout of new rows written at this id; null: none may be, as the id is in a group or in a
-  /// frozen chunk, or its chunk was emptied after `checked_at` (emptied_at).
+  /// frozen chunk, or its chunk was emptied or thawed after `checked_at`.
   const columns::RowLayout* layout_to_write(std::uint32_t row,
                                             std::uint64_t checked_at = ~std::uint64_t{
                                                 0}) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (chunk.is_frozen() || chunk.group_now() != nullptr ||
         __atomic_load_n(&chunk.emptied_at, __ATOMIC_ACQUIRE) > checked_at)
+      return nullptr;
+    const bool was_thawed = __atomic_load_n(&chunk.was_thawed, __ATOMIC_RELAXED);
+    if (__builtin_expect(was_thawed, 0) && thawed_.is_after(chunk.first_row, checked_at))
       return nullptr;
     return chunk.layout_now();
   }
@@ -310,6 +310,9 @@ class RowStore final {
   /// Once all transactions that are open now have ended, no row of the chunk is begun.
   void freeze(std::size_t chunk) noexcept;
   bool is_frozen(std::size_t chunk) const noexcept { return chunks_in_dram_[chunk].is_frozen(); }
+  /// Rows of a frozen chunk, no group, may be begun again. Its free rows are given out as new ones:
+  /// lists of them from before no longer hold. `now` is that of replace_chunk.
+  void thaw(std::size_t chunk, FunctionRef<std::uint64_t()> now);
 
   /// Announces, while it exists, that the chunk's MVCC entries are about to move: a transaction
   /// that locks one meanwhile takes the lock back and waits.
@@ -341,8 +344,8 @@ class RowStore final {
   std::uint64_t emptied_at(std::uint32_t row) const noexcept {
     return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
   }
-  /// The last time that a chunk was emptied. It only grows: a caller that has seen it has seen
-  /// emptied_at of all chunks that were emptied until then.
+  /// The last time that a chunk was emptied or thawed. It only grows: a caller that has seen it has
+  /// seen emptied_at of all chunks that were emptied until then.
   std::uint64_t last_emptied_at() const noexcept {
     return last_emptied_at_.load(std::memory_order_acquire);
   }
@@ -406,6 +409,7 @@ class RowStore final {
   std::atomic<std::uint64_t> delta_bytes_max_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
+  ThawedChunks thawed_;
   mutable Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<Replaced> replaced_;

@@ -68,6 +68,20 @@ void RowStore::freeze(std::size_t chunk) noexcept {
   __atomic_store_n(&chunks_in_dram_[chunk].frozen, true, __ATOMIC_SEQ_CST);
 }
 
+// Lists that slots have of free rows in the chunk are from before it was frozen.
+void RowStore::thaw(std::size_t index, FunctionRef<std::uint64_t()> now) {
+  const std::lock_guard guard(grow_mutex_);
+  RowChunk& chunk = chunks_in_dram_[index];
+  FLUGS_CHECK(chunk.is_frozen() && chunk.group_now() == nullptr);
+  FLUGS_CHECK(!__atomic_load_n(&chunk.moving, __ATOMIC_RELAXED));
+  const std::uint64_t thawed_at = now();
+  FLUGS_CHECK(thawed_at > last_emptied_at_.load(std::memory_order_relaxed));
+  thawed_.note(chunk.first_row, thawed_at);
+  __atomic_store_n(&chunk.was_thawed, true, __ATOMIC_RELAXED);  // seen with `frozen`
+  last_emptied_at_.store(thawed_at, std::memory_order_release);
+  __atomic_store_n(&chunk.frozen, false, __ATOMIC_RELEASE);
+}
+
 RowStore::Move::Move(RowStore& rows, std::size_t chunk) noexcept
     : chunk_(rows.chunks_in_dram_[chunk]) {
   FLUGS_CHECK(chunk < rows.chunk_count());

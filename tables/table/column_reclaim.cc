@@ -112,6 +112,34 @@ std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chun
   return bytes;
 }
 
+// A text of a group stays even if no row needs it: the group's columns are sorted by their texts.
+// So does one of a dead row that indexes may name, if the column is in a key.
+void ColumnReclaim::mark_texts(std::size_t i, const mvcc::Visibility& visibility, bool with_dead,
+                               columns::TextMarks& marks) const {
+  const columns::Column& column = *data_.columns[i];
+  FLUGS_CHECK(column.has_texts_of_rows());
+  const auto mark = [&](std::string_view text, bool is_shared) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
+    if (long_bytes(text) != 0)
+      marks.mark(static_cast<std::uint64_t>(bytes - data_.pool.base()), text.size(), is_shared);
+  };
+  if (column.has_constant()) mark(column.constant_value().as_string(), true);
+  for (std::size_t chunk = 0; chunk < data_.rows.chunk_count(); ++chunk) {
+    if (const RowGroup* group = data_.rows.group(chunk); group != nullptr) {
+      const bool has_texts = i < group->column_count() && group->column(i).long_text_bytes() != 0;
+      for (std::uint32_t place = 0; has_texts && place < group->stored_rows(); ++place)
+        mark(group->column(i).text(place), true);
+      continue;
+    }
+    const std::uint32_t first = data_.rows.first_row_of(chunk);
+    const std::uint32_t end = std::min(first + data_.rows.rows_of(chunk), data_.rows.rows_end());
+    for (std::uint32_t row = first; row < end; ++row)
+      if (with_dead ? visibility.happened(data_.rows.version(row).created)
+                    : visibility.sees(data_.rows.version(row)))
+        mark(data_.rows.view(row).text(column, i), false);
+  }
+}
+
 // Protocol change_type with the present type: the new edition owns nothing at first.
 Status ColumnReclaim::rewrite_column(std::size_t number) {
   return columns_.begin_edition(number, data_.columns[number]->type());

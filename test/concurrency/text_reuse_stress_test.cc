@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "test/support/complaint.h"
@@ -45,7 +46,9 @@ struct Pages {
   std::atomic<bool> ends{false};
   Complaint complaint;
 
-  Pages() {
+  Pages() : Pages([](OpenOptions&) {}) {}
+  template <typename Change>
+  explicit Pages(Change&& change) : database(std::forward<Change>(change)) {
     TableSchema schema("pages");
     schema.column("id", Type::kInt64).column("text", Type::kString).direct();
     schema.column("count", Type::kInt64).direct().primary_key({"id"});
@@ -58,6 +61,21 @@ struct Pages {
     }
     must(t.commit());
   }
+
+  /// Until the pool has no room for a row.
+  void fill_pool() {
+    TableSchema schema("filler");
+    schema.column("number", Type::kInt64).direct();
+    const TableId filler = must(database->create_table(schema));
+    for (Status s; s.ok();) {
+      Transaction t = must(database->begin());
+      for (int i = 0; i < 100 && s.ok(); ++i) s = t.insert(filler, {Value::int64(i)}).status();
+      if (s.ok()) must(t.commit());
+    }
+  }
+  /// Writers, readers, and a thread that merges each `pause`. A merge looks at columns that take
+  /// `waste_bytes`.
+  void run(int writes, std::chrono::milliseconds pause, std::uint64_t waste_bytes);
 
   /// Changes some pages; a part of it, or all, may be undone.
   void write(Random& random) {
@@ -110,35 +128,40 @@ struct Pages {
   }
 };
 
+void Pages::run(int writes, std::chrono::milliseconds pause, std::uint64_t waste_bytes) {
+  std::vector<std::thread> threads;
+  std::atomic<int> writers{3};
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    threads.emplace_back([this, &writers, seed, writes] {
+      Random random(seed);
+      for (int i = 0; i < writes; ++i) write(random);
+      if (writers.fetch_sub(1) == 1) ends = true;
+    });
+  for (std::uint64_t seed = 11; seed <= 12; ++seed)
+    threads.emplace_back([this, seed] {
+      Random random(seed);
+      while (!ends) read(random);
+    });
+  threads.emplace_back([this, pause, waste_bytes] {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.dead_percent = 1;
+    options.waste_bytes = waste_bytes;
+    while (!ends) {
+      const Status merged = database->merge(table, options).status();
+      complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy,
+                       "merge: " + merged.to_string());
+      std::this_thread::sleep_for(pause);
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 TEST_CASE("no reader sees the text of another row in the place of its own", "[concurrency]") {
   Pages pages;
-  std::vector<std::thread> threads;
-  std::atomic<int> writers{3};
-  for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    threads.emplace_back([&pages, &writers, seed] {
-      Random random(seed);
-      for (int i = 0; i < rounds_of(20000, 5000); ++i) pages.write(random);
-      if (writers.fetch_sub(1) == 1) pages.ends = true;
-    });
-  for (std::uint64_t seed = 11; seed <= 12; ++seed)
-    threads.emplace_back([&pages, seed] {
-      Random random(seed);
-      while (!pages.ends) pages.read(random);
-    });
-  threads.emplace_back([&pages] {
-    MergeOptions options;
-    options.scope = MergeScope::kEverything;
-    options.dead_percent = 1;
-    while (!pages.ends) {
-      const Status merged = pages.database->merge(pages.table, options).status();
-      pages.complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy,
-                             "merge: " + merged.to_string());
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    }
-  });
-  for (std::thread& thread : threads) thread.join();
+  pages.run(rounds_of(20000, 5000), std::chrono::milliseconds(300), MergeOptions().waste_bytes);
   INFO(pages.complaint.what());
   CHECK(pages.complaint.what().empty());
   Random random(1);
@@ -146,6 +169,24 @@ TEST_CASE("no reader sees the text of another row in the place of its own", "[co
   CHECK(pages.complaint.what().empty());
   const ColumnStatistics column = must(pages.database->table_statistics(pages.table)).columns[1];
   CHECK(column.text_bytes_reusable > 0);
+  must(pages.database->check());
+}
+
+// Each merge of a full pool looks for texts that no row has.
+TEST_CASE("no reader sees another text where a sweep has found a place", "[concurrency]") {
+  constexpr std::uint64_t kPoolBytes = std::uint64_t{12} << 20;
+  Pages pages([](OpenOptions& options) {
+    options.max_bytes = kPoolBytes;
+    options.merge_policy.automatic = false;  // the pool stays full
+  });
+  pages.fill_pool();
+  pages.run(rounds_of(60000, 10000), std::chrono::milliseconds(0), 4096);
+  INFO(pages.complaint.what());
+  CHECK(pages.complaint.what().empty());
+  Random random(1);
+  pages.read(random);
+  CHECK(pages.complaint.what().empty());
+  CHECK(pages.database->statistics().pool_left_bytes < kPoolBytes / 8);
   must(pages.database->check());
 }
 

@@ -71,7 +71,8 @@ TEST_CASE("the checks of transactions' ends fire", "[engine]") {
   using namespace engine;
   OneTable of;
   TransactionContext context;
-  FLUGS_CHECK_FIRES("context.slot != nullptr", RowReclaimer(of.slots()).reclaim_all(context));
+  RowReclaimer reclaimer(of.slots(), of.core().pool().allocator());
+  FLUGS_CHECK_FIRES("context.slot != nullptr", reclaimer.reclaim_all(context));
   FLUGS_CHECK_FIRES("contexts.size() == seen_.size()", TransactionWatch(1).look({}, of.slots()));
 }
 

@@ -78,10 +78,10 @@ void script_reusing_texts(CrashRig& rig) {
   for (std::int32_t id = 1; id <= 4; ++id) {
     rig.commit({insert("notes", {Value::int32(id), Value::string(note(id))})});
   }
-  const columns::Column& texts = *rig.core().table(*rig.core().find_table("notes"))->columns()[1];
+  columns::Column& texts = *rig.core().table(*rig.core().find_table("notes"))->columns()[1];
   constexpr std::int64_t kUpdatesMax = 20000;
   std::int64_t i = 10;
-  for (; i < kUpdatesMax && texts.text_bytes_reusable() == 0; ++i)
+  for (; i < kUpdatesMax && texts.heap().bytes_reusable() == 0; ++i)
     rig.commit(write_note(static_cast<std::int32_t>(i % 4) + 1, note(i)));
   FLUGS_CHECK(i < kUpdatesMax);
   rig.watch();
