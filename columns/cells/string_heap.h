@@ -50,8 +50,8 @@ class StringHeap {
   /// The texts that no row needs any more leave their places to later strings, whoever wrote them
   /// (protocol reuse_text). The caller marks every text that a row has, and then ends the sweep.
   TextMarks begin_sweep();
-  /// `since`: a snapshot that saw every row whose text was marked, from when all transactions had
-  /// ended that began before begin_sweep. No transaction with an older snapshot is left.
+  /// `since`: a snapshot by which the rows were found, from when all transactions had ended that
+  /// began before begin_sweep. No transaction with an older snapshot is left.
   void end_sweep(TextMarks& marks, std::uint64_t since);
   void give_up_sweep() noexcept;
 

@@ -274,7 +274,7 @@ bool Merger::is_read_often(const Table& table, const MergePolicy& policy, const 
   return table.rows().delta_bytes() >= kOftenReadBytes && merge.is_read_often(policy.delta_scans);
 }
 
-// Returns whether it has merged.
+// Returns whether it has merged. Chunks may stay for lack of room: to look at them costs time.
 bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, TableMerge& merge,
                               std::uint64_t looked_at, Pressure pressure) {
   Table& table = *watched.table;
@@ -294,7 +294,7 @@ bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, Table
     return false;
   }
   this->merge(watched, policy, merge);
-  return true;
+  return merge.report().chunks_left == 0 || merge.report().chunks_merged != 0;
 }
 
 bool Merger::is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan,

@@ -103,13 +103,12 @@ Status TableMerge::empty_when_there_is_room() {
 // Finds the long texts that no row has, in columns that could not begin anew. They are texts from
 // before opening, and of rows that were in groups: nobody gives these back.
 // Two waits. Behind the first, each text is in a row, was given back, or is noted by its heap as
-// written since the sweep began. Behind the second, no transaction reads a row that the snapshot
-// did not see.
+// written since the sweep began. Behind the second, no transaction reads a row that had left the
+// indexes at the snapshot.
 Status TableMerge::sweep_texts() {
   struct Swept {
     std::size_t number;
     columns::Column* column;
-    bool is_in_key;
     columns::TextMarks marks;
   };
   std::vector<Swept> swept;
@@ -118,7 +117,7 @@ Status TableMerge::sweep_texts() {
     if (column->is_dropped() || !column->has_texts_of_rows()) continue;
     const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
     if (bytes != 0 && bytes >= waste_bytes())
-      swept.push_back({i, column, column->is_in_key(), column->heap().begin_sweep()});
+      swept.push_back({i, column, column->heap().begin_sweep()});
   }
   if (swept.empty()) return {};
   bool is_sound = wait_for_transactions(slots_.advance());
@@ -128,13 +127,12 @@ Status TableMerge::sweep_texts() {
     since = hold.visibility().snapshot();
     for (Swept& one : swept)
       if (one.column == table_.columns()[one.number])
-        table_.column_reclaim().mark_texts(one.number, hold.visibility(), one.is_in_key, one.marks);
+        table_.column_reclaim().mark_texts(one.number, hold.visibility(), one.marks);
   }
   is_sound = is_sound && wait_for_transactions(slots_.advance());
   const std::lock_guard guard(ddl_mutex_);
   for (Swept& one : swept) {
-    if (is_sound && one.column == table_.columns()[one.number] &&
-        one.column->is_in_key() == one.is_in_key)
+    if (is_sound && one.column == table_.columns()[one.number] && !one.column->is_dropped())
       one.column->heap().end_sweep(one.marks, since);
     else
       one.column->heap().give_up_sweep();

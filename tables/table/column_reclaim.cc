@@ -113,8 +113,8 @@ std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chun
 }
 
 // A text of a group stays even if no row needs it: the group's columns are sorted by their texts.
-// So does one of a dead row that indexes may name, if the column is in a key.
-void ColumnReclaim::mark_texts(std::size_t i, const mvcc::Visibility& visibility, bool with_dead,
+// So does one of a dead row that indexes may name, as a key may have the column, or get it.
+void ColumnReclaim::mark_texts(std::size_t i, const mvcc::Visibility& visibility,
                                columns::TextMarks& marks) const {
   const columns::Column& column = *data_.columns[i];
   FLUGS_CHECK(column.has_texts_of_rows());
@@ -134,8 +134,7 @@ void ColumnReclaim::mark_texts(std::size_t i, const mvcc::Visibility& visibility
     const std::uint32_t first = data_.rows.first_row_of(chunk);
     const std::uint32_t end = std::min(first + data_.rows.rows_of(chunk), data_.rows.rows_end());
     for (std::uint32_t row = first; row < end; ++row)
-      if (with_dead ? visibility.happened(data_.rows.version(row).created)
-                    : visibility.sees(data_.rows.version(row)))
+      if (visibility.happened(data_.rows.version(row).created))
         mark(data_.rows.view(row).text(column, i), false);
   }
 }

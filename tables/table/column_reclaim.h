@@ -47,9 +47,9 @@ class ColumnReclaim final {
                              FunctionRef<bool(std::size_t chunk)> is_merged) const;
   /// Bytes of the column's texts that a merge of all chunks and groups would write, at most.
   std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
-  /// Marks the column's long texts in row groups, and in rows that `visibility` sees, `with_dead`
-  /// or saw. No thread writes to these rows meanwhile.
-  void mark_texts(std::size_t i, const mvcc::Visibility& visibility, bool with_dead,
+  /// Marks the column's long texts in row groups, and in rows that `visibility` sees, or saw and
+  /// that indexes still name. No thread writes to these rows meanwhile.
+  void mark_texts(std::size_t i, const mvcc::Visibility& visibility,
                   columns::TextMarks& marks) const;
   /// Gives the column, which must not be dropped, another edition of the same type, which holds
   /// values directly and owns nothing yet. Also under the database's ddl_mutex_. Fails with kBusy
