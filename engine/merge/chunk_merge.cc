@@ -295,14 +295,14 @@ bool ChunkMerge::frees_room(std::uint64_t group_bytes, std::uint64_t kept_bytes)
          extent_bytes(counts_.bytes_before) + pledged_before;
 }
 
-// Rows may take more space in a group than in the delta, as each text that only one row has takes a
-// cell of 16 bytes. And free rows of a chunk take new rows as long as the chunk stays. In a pool
-// with little room the chunk then stays, unless most of it is free: fewer rows would fit after the
-// merge than before.
+// Rows with texts may take more space in a group than in the delta, as each text that only one row
+// has takes a cell of 16 bytes. And free rows of a chunk take new rows as long as the chunk stays.
+// In a pool with little room the chunk then stays, unless most of it is free: fewer rows would fit
+// after the merge than before.
 bool ChunkMerge::is_better_left(std::uint64_t group_bytes) const {
   constexpr std::uint32_t kLeastPartUsed = 4;
   const std::uint32_t free = row_count_ - counts_.rows;
-  if (gives_former_back_ || rows_.group(chunk_) != nullptr ||
+  if (gives_former_back_ || !table_.has_texts() || rows_.group(chunk_) != nullptr ||
       counts_.rows < row_count_ / kLeastPartUsed ||
       frees_room(group_bytes, counts_.bytes_before * free / row_count_))
     return false;

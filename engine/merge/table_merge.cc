@@ -85,7 +85,7 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     wasteful.push_back(i);
   }
   // All chunks become groups then, their free rows are gone, and new rows are wider.
-  const bool is_short = free < space.reserved_bytes / kPartLeftForRows;
+  const bool is_short = table_.data().has_texts() && free < space.reserved_bytes / kPartLeftForRows;
   if (is_short && gained < 2 * bytes_of_free_rows()) return {};
   return wasteful;
 }
