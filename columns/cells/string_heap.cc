@@ -185,7 +185,8 @@ Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persiste
   std::byte* target = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    if (is_swept_) taken_.reserve(taken_.size() + 1);
+    // Before a place is taken, which would be lost if there were no memory for its note.
+    if (is_swept_ && taken_.size() == taken_.capacity()) taken_.reserve(2 * taken_.size() + 64);
     const std::uint64_t place = free_.empty() ? 0 : free_.take(bytes);
     if (place != 0) {
       target = pool_.base() + place;
@@ -265,11 +266,14 @@ TextMarks StringHeap::begin_sweep() {
     const std::uint64_t offset = chunks_.offset(i);
     const std::uint64_t bytes = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset})->bytes;
     const std::uint64_t end = offset + (i == current_index_ ? used_ : bytes);
-    const auto written = written_.find(offset);
-    const std::uint64_t from =
-        written == written_.end() ? end : std::min(written->second.from, end);
-    chunks.push_back(
-        {.offset = offset, .begin = offset + kHeader, .end = end, .written_from = from});
+    TextMarks::Chunk& chunk = chunks.emplace_back();
+    chunk.offset = offset;
+    chunk.begin = offset + kHeader;
+    chunk.end = chunk.written_from = end;
+    if (const auto written = written_.find(offset); written != written_.end()) {
+      chunk.written_from = std::min(written->second.from, end);
+      chunk.was_kept = written->second.kept;
+    }
   }
   is_swept_ = true;
   taken_.clear();

@@ -25,6 +25,7 @@ TextMarks::TextMarks(std::vector<Chunk> chunks) : chunks_(std::move(chunks)) {
     FLUGS_CHECK(chunk.offset < chunk.begin && chunk.begin <= chunk.end);
     chunk.used.resize(words_for(chunk.end - chunk.offset, text_place::kGrainBytes));
     chunk.kept.resize(words_for(chunk.end - chunk.offset, kBytesPerKeptBit));
+    chunk.was_kept.resize(chunk.kept.size());
   }
 }
 
@@ -49,8 +50,8 @@ void TextMarks::mark(std::uint64_t offset, std::uint64_t bytes, bool is_shared) 
     if (word == last / 64) bits &= ~std::uint64_t{0} >> (63 - last % 64);
     chunk.used[word] |= bits;
   }
-  if (!is_shared && offset >= chunk.written_from) return;
   const std::uint64_t kept = (offset - chunk.offset) / kBytesPerKeptBit;
+  if (!is_shared && offset >= chunk.written_from && !is_set(chunk.was_kept, kept)) return;
   chunk.kept[kept / 64] |= std::uint64_t{1} << (kept % 64);
 }
 

@@ -16,11 +16,12 @@ class TextMarks final {
  public:
   struct Chunk {
     std::uint64_t offset = 0;
-    std::uint64_t begin = 0;               ///< where the first text may lie
-    std::uint64_t end = 0;                 ///< no text from before the sweep lies behind it
-    std::uint64_t written_from = 0;        ///< from here on all texts are of this process
-    std::vector<std::uint64_t> used = {};  ///< bit per grain from `offset` on
-    std::vector<std::uint64_t> kept = {};  ///< as StringHeap keeps them
+    std::uint64_t begin = 0;                   ///< where the first text may lie
+    std::uint64_t end = 0;                     ///< no text from before the sweep lies behind it
+    std::uint64_t written_from = 0;            ///< from here on all texts are of this process
+    std::vector<std::uint64_t> used = {};      ///< bit per grain from `offset` on
+    std::vector<std::uint64_t> kept = {};      ///< as StringHeap keeps them
+    std::vector<std::uint64_t> was_kept = {};  ///< when the sweep began
   };
   static constexpr std::uint64_t kBytesPerKeptBit = 16;
 
