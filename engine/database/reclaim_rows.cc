@@ -131,7 +131,7 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   if (rows.empty()) return false;
   // Free rows spare a nearly full pool the next chunk.
   const bool is_large = rows.dying().size() > kDyingPerCollection;
-  if (rows.is_news(rows_wanted) || (is_large && is_room_short())) {
+  if (rows.is_news(rows_wanted) || (is_large && is_room_short(allocator_.space()))) {
     reclaim_all(context);
     return false;
   }
@@ -151,11 +151,6 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   unlink_dead_rows(context, count, 1 + dying);
   if (!rows.texts().none_waits()) give_back_texts(context, count * kTextsPerRow);
   return looks_again;
-}
-
-bool RowReclaimer::is_room_short() const {
-  const pmem::SpaceReport space = allocator_.space();
-  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
 }
 
 // The pool is full: without rows to write there is no commit whose fence could free rows. So all

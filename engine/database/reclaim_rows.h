@@ -32,8 +32,6 @@ class RowReclaimer final {
   void reclaim_all(TransactionContext& context);
 
  private:
-  bool is_room_short() const;
-
   mvcc::TransactionSlots& slots_;
   const pmem::ExtentAllocator& allocator_;
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows

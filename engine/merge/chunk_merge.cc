@@ -306,8 +306,7 @@ bool ChunkMerge::is_better_left(std::uint64_t group_bytes) const {
       counts_.rows < row_count_ / kLeastPartUsed ||
       frees_room(group_bytes, counts_.bytes_before * free / row_count_))
     return false;
-  const pmem::SpaceReport space = pool_.allocator().space();
-  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
+  return is_room_short(pool_.allocator().space());
 }
 
 // Records only make single rows faster to read. In a nearly full pool rows have the space.

@@ -85,7 +85,7 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     wasteful.push_back(i);
   }
   // All chunks become groups then, their free rows are gone, and new rows are wider.
-  const bool is_short = table_.data().has_texts() && free < space.reserved_bytes / kPartLeftForRows;
+  const bool is_short = table_.data().has_texts() && is_room_short(space);
   if (is_short && gained < 2 * bytes_of_free_rows()) return {};
   return wasteful;
 }
@@ -161,6 +161,14 @@ void TableMerge::release() {
       report_.bytes_given_back += table_.column_reclaim().release_former_editions();
   }
   pool_.allocator().give_back(pmem::Slack::kSome);
+}
+
+// Gives back what was replaced, if the transactions that may read it end in time.
+void TableMerge::release_now_or_later() {
+  const std::uint64_t ended = slots_.advance();
+  table_.note_readers_of_replaced(ended);
+  report_.releases_later = !wait_for_transactions(ended);
+  if (!report_.releases_later) release();
 }
 
 void TableMerge::release_if_unread() {
@@ -263,13 +271,7 @@ Status TableMerge::run() noexcept {
   if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0 ||
       table_.runs().has_replaced()) {
     const auto released = std::chrono::steady_clock::now();
-    const std::uint64_t ended = slots_.advance();
-    table_.note_readers_of_replaced(ended);
-    if (wait_for_transactions(ended)) {
-      release();
-    } else {
-      report_.releases_later = true;
-    }
+    release_now_or_later();
     report_.wait_us += microseconds_since(released);
   }
   if (options_.scope == MergeScope::kEverything) {

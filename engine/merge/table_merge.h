@@ -107,6 +107,7 @@ class TableMerge {
   Status renew_columns();
   Status renew_the_rest();
   void release();
+  void release_now_or_later();
   void freeze_candidates();
   Status merge_all();
   Status index_groups();
@@ -121,7 +122,6 @@ class TableMerge {
   Status make_room();
   Status sweep_texts();
   bool is_room_wanted(bool is_refused) const;
-  bool is_room_short() const;
   Status give_up_index_runs();
   Status give_up_records(bool is_refused);
   /// What became of one group, and of the work.

@@ -143,7 +143,7 @@ Status TableMerge::sweep_texts() {
 // After a merge of everything: coming rows find what is free, if there is enough of it.
 Status TableMerge::make_room() {
   const bool is_refused = table_.take_refusals(pool_.allocator().space().refusals);
-  if (is_refused || is_room_short())
+  if (is_refused || is_room_short(pool_.allocator().space()))
     if (Status s = sweep_texts(); !s.ok()) return s;
   if (is_room_wanted(is_refused))
     if (Status s = give_up_index_runs(); !s.ok() || report_.releases_later) return s;
@@ -165,11 +165,6 @@ bool TableMerge::is_room_wanted(bool is_refused) const {
   const pmem::SpaceReport space = pool_.allocator().space();
   return space.left_bytes() <
          space.reserved_bytes / (is_refused ? kPartLeftForRows : kPartFullBelow);
-}
-
-bool TableMerge::is_room_short() const {
-  const pmem::SpaceReport space = pool_.allocator().space();
-  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
 }
 
 // Groups without records: single rows of them are read more slowly, until they are merged again.
@@ -194,13 +189,7 @@ Status TableMerge::give_up_index_runs() {
   Status dropped = table_.runs().drop_unserving(persister);
   if (dropped.code() == StatusCode::kOutOfSpace) return {};
   if (!dropped.ok() || !table_.runs().has_replaced()) return dropped;
-  const std::uint64_t ended = slots_.advance();
-  table_.note_readers_of_replaced(ended);
-  if (wait_for_transactions(ended)) {
-    release();
-  } else {
-    report_.releases_later = true;
-  }
+  release_now_or_later();
   return {};
 }
 
@@ -232,12 +221,8 @@ Status TableMerge::write_again(std::size_t chunk, FunctionRef<void(ChunkMerge&)>
   }
   if (!written.ok()) return written;
   if (merge.is_empty()) table_.runs().keep_emptied(chunk);
-  const std::uint64_t ended = slots_.advance();
-  table_.note_readers_of_replaced(ended);
-  report_.releases_later = !wait_for_transactions(ended);
-  if (report_.releases_later) return {};
-  release();
-  outcome = Again::kWritten;
+  release_now_or_later();
+  if (!report_.releases_later) outcome = Again::kWritten;
   return {};
 }
 

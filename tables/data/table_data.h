@@ -41,13 +41,13 @@ struct TableData final {
   bool is_dropped() const noexcept { return dropped.load(std::memory_order_acquire); }
   /// Publishes another definition, with the pending constraint. Under the database's ddl_mutex_.
   void define(StoredSchema stored);
-  /// Columns that were dropped keep their numbers. No reader is shown what rows have of them.
-  /// Whether a column has texts: their rows may take more space in a group than in the delta.
+  /// Whether a column has texts: rows may then take more space in a group than in the delta.
   bool has_texts() const noexcept {
     for (std::size_t i = 0; i < columns.size(); ++i)
       if (columns[i]->is_text()) return true;
     return false;
   }
+  /// Columns that were dropped keep their numbers. No reader is shown what rows have of them.
   bool has_dropped_columns() const noexcept {
     return dropped_columns.load(std::memory_order_relaxed);
   }

@@ -20,4 +20,9 @@ constexpr pmem::Reserve reserve_for(std::uint64_t pool_bytes, std::uint64_t chun
 /// part of the pool is left for rows then.
 constexpr std::uint64_t kPartLeftForRows = 8;
 
+/// Whether a pool has so little room that rows come before what only makes something faster.
+inline bool is_room_short(const pmem::SpaceReport& space) noexcept {
+  return space.left_bytes() < space.reserved_bytes / kPartLeftForRows;
+}
+
 }  // namespace flugs::engine
