@@ -11,13 +11,24 @@ namespace flugs::query {
 
 namespace {
 
-constexpr std::size_t kRowsMax = StreamBatch::kRowsMax;
-static_assert(kRowsMax % kBatchRows == 0);
+// The rows of a batch fill about this much memory, so that they are still in the second-level cache
+// when the user reads them. Batches of wide rows have kRowsLeast all the same: a batch costs some
+// microseconds.
+constexpr std::size_t kBytesWanted = std::size_t{512} << 10;
+constexpr std::size_t kRowsLeast = 8 * kBatchRows;
+static_assert(kRowsLeast <= StreamBatch::kRowsMax && StreamBatch::kRowsMax % kBatchRows == 0);
 
 // Texts have an offset for each row, and one for the end.
 std::size_t width_of(const StreamColumn& column) noexcept {
   if (column.form == Form::kText) return 4;
   return column.form == Form::kInt ? bytes_of(column.ints) : bytes_of(column.form);
+}
+
+std::size_t rows_max_of(const std::vector<StreamColumn>& columns) noexcept {
+  std::size_t width = 0;
+  for (const StreamColumn& column : columns) width += width_of(column);
+  const std::size_t rows = kBytesWanted / std::max<std::size_t>(width, 1);
+  return std::clamp(rows / kBatchRows * kBatchRows, kRowsLeast, StreamBatch::kRowsMax);
 }
 
 }  // namespace
@@ -36,6 +47,7 @@ BatchBuilder::BatchBuilder(RunContext& context, const std::vector<StreamColumn>&
       columns_(columns),
       schema_(std::move(schema)),
       building_(columns.size()),
+      rows_max_(rows_max_of(columns)),
       charge_(context.budget, "result") {
   FLUGS_CHECK(schema_->size() == columns_.size());
 }
@@ -44,8 +56,8 @@ BatchBuilder::BatchBuilder(RunContext& context, const std::vector<StreamColumn>&
 void BatchBuilder::make_room(std::size_t rows) {
   if (rows_ + rows <= capacity_) return;
   const std::size_t wanted =
-      was_full_ ? kRowsMax : std::max(rows_ + rows, capacity_ == 0 ? rows : capacity_ * 8);
-  capacity_ = std::min(wanted, kRowsMax);
+      was_full_ ? rows_max_ : std::max(rows_ + rows, capacity_ == 0 ? rows : capacity_ * 8);
+  capacity_ = std::min(wanted, rows_max_);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     BatchValues& column = building_[c].column;
     const std::size_t width = width_of(columns_[c]);
@@ -65,7 +77,7 @@ std::uint64_t BatchBuilder::memory() const noexcept {
 
 std::size_t BatchBuilder::append(const Batch& from, std::size_t first) {
   FLUGS_DCHECK(first < from.rows && from.columns.size() == columns_.size());
-  std::size_t count = std::min(from.rows - first, kRowsMax - rows_);
+  std::size_t count = std::min(from.rows - first, rows_max_ - rows_);
   if (count == 0) return 0;
   make_room(count);
   // A column of texts may have room for fewer rows than those before it got. What these got too
@@ -81,7 +93,7 @@ std::size_t BatchBuilder::append(const Batch& from, std::size_t first) {
 std::size_t BatchBuilder::append_packed(const std::vector<const columns::MainColumn*>& from,
                                         std::uint32_t first, std::size_t count) {
   FLUGS_DCHECK(count != 0 && from.size() == columns_.size());
-  count = std::min(count, kRowsMax - rows_);
+  count = std::min(count, rows_max_ - rows_);
   make_room(count);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     FLUGS_DCHECK(columns_[c].form == Form::kReal ||
@@ -234,7 +246,7 @@ ReadyBatch BatchBuilder::take() {
     ready.data->columns.push_back(std::exchange(building_[c].column, {}));
   }
   ready.charge = std::exchange(charge_, Charge(context_.budget, "result"));
-  was_full_ = was_full_ || rows_ == kRowsMax;
+  was_full_ = was_full_ || is_full();
   rows_ = capacity_ = 0;
   return ready;
 }

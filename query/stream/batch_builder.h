@@ -30,6 +30,8 @@ class BatchBuilder {
                std::shared_ptr<const std::vector<ResultColumn>> schema);
 
   std::size_t rows() const noexcept { return rows_; }
+  /// Whether a batch takes no more rows than it has.
+  bool is_full() const noexcept { return rows_ == rows_max_; }
   /// Takes rows of `from`, from `first` on; returns how many. They are fewer than there are when
   /// the batch is full. An empty builder takes at least one. Fails with kOutOfMemory.
   std::size_t append(const Batch& from, std::size_t first);
@@ -69,6 +71,7 @@ class BatchBuilder {
   const std::vector<StreamColumn>& columns_;
   std::shared_ptr<const std::vector<ResultColumn>> schema_;
   std::vector<Building> building_;
+  std::size_t rows_max_;
   std::size_t rows_ = 0;
   std::size_t capacity_ = 0;
   bool keeps_room_ = false;

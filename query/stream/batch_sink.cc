@@ -77,7 +77,7 @@ void BatchSink::push(const Batch& batch, std::uint32_t worker) {
   if (!is_apart_) rows_.fetch_add(batch.rows, std::memory_order_relaxed);
   for (std::size_t done = 0; done < batch.rows;) {
     done += local.builder.append(local.batch, done);
-    if (done == batch.rows && local.builder.rows() < StreamBatch::kRowsMax) break;
+    if (done == batch.rows && !local.builder.is_full()) break;
     if (is_apart_)
       local.ready.push_back(local.builder.take());
     else
@@ -103,7 +103,7 @@ bool BatchSink::push_masked(const Segment& segment, const std::vector<std::uint3
   for (std::size_t done = 0; done < count;) {
     done += local.builder.append_packed(local.packed, first + static_cast<std::uint32_t>(done),
                                         count - done);
-    if (local.builder.rows() == StreamBatch::kRowsMax) local.ready.push_back(local.builder.take());
+    if (local.builder.is_full()) local.ready.push_back(local.builder.take());
   }
   return true;
 }
