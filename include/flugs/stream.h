@@ -161,6 +161,8 @@ class ResultStream {
 
   const std::vector<ResultColumn>& columns() const noexcept;
   /// Whether batches give the column's texts as codes of a dictionary. The same for all batches.
+  /// A table's column with a dictionary of more than 12,288 values has none here when most of the
+  /// rows are merged: there, reading the texts is faster than finding their codes.
   bool has_dictionary(std::size_t column) const noexcept;
 
   /// The next batch, which has at least one row, or null: there is none, or the stream has failed

@@ -23,6 +23,9 @@ namespace {
 // codes costs more than using values.
 constexpr std::uint32_t kTextCodesMax = 1u << 20;
 constexpr std::uint32_t kNumberCodesMax = 1u << 16;
+// Texts that only leave the query cost little as values. With no more than this, groups keep the
+// domain's codes from query to query (RowGroup::kept_codes).
+constexpr std::uint32_t kLeavingCodesMax = 12u << 10;
 static_assert(kTextCodesMax < CodeDomain::kNone && kNumberCodesMax < CodeDomain::kNone);
 
 // A bare column may be needed as codes only; every computation needs values.
@@ -31,6 +34,7 @@ void need(Needed& needed, const Expr& expr, Use use) {
     Use& of = needed[expr.node()->text];
     of.codes |= use.codes;
     of.values |= use.values;
+    of.leaves |= use.leaves;
   } else {
     need_values(needed, expr);
   }
@@ -43,6 +47,19 @@ std::vector<std::string> unique(std::vector<std::string> names, std::string_view
       fail(StatusCode::kInvalidArgument,
            fmt::format("{}: two columns named {}: give one another name, by as()", step, name));
   return names;
+}
+
+// Whether a scan gives the column's codes instead of its values.
+bool has_codes(const TableView& view, const ColumnInfo& column, const Use& use) noexcept {
+  if (column.domain == nullptr) return false;
+  const bool is_text = lane_of(column.type) == Lane::kText;
+  if (!is_text && (use.values || use.leaves)) return false;
+  if (view.main_row_positions() == 0) return true;
+  std::uint32_t codes_max = is_text ? kTextCodesMax : kNumberCodesMax;
+  // The delta has the domain's codes: there, values are what must be looked up.
+  const bool is_mostly_main = view.main_row_positions() >= view.row_positions() / 2;
+  if (is_text && is_mostly_main && !use.codes && !use.values) codes_max = kLeavingCodesMax;
+  return column.domain->count() <= codes_max;
 }
 
 std::string list_of(const std::vector<Item>& items) {
@@ -113,6 +130,11 @@ void need_values(Needed& needed, const Expr& expr) {
   for (const std::string& name : names) needed[name].values = true;
 }
 
+Needed kept(Needed needed) {
+  for (auto& [name, use] : needed) use.values |= use.leaves;
+  return needed;
+}
+
 Needed among(const Needed& needed, const std::vector<std::string>& names) {
   Needed found;
   for (const std::string& name : names)
@@ -163,13 +185,7 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
     known.insert(column.name);
     const auto use = needed.find(column.name);
     if (use == needed.end()) continue;
-    const bool is_text = lane_of(column.type) == Lane::kText;
-    const std::uint32_t codes_max = !view->has_groups() ? CodeDomain::kNone
-                                    : is_text           ? kTextCodesMax
-                                                        : kNumberCodesMax;
-    outputs.push_back({static_cast<std::uint32_t>(c), column.domain != nullptr &&
-                                                          (is_text || !use->second.values) &&
-                                                          column.domain->count() <= codes_max});
+    outputs.push_back({static_cast<std::uint32_t>(c), has_codes(*view, column, use->second)});
   }
   for (const auto& [name, use] : needed)
     if (name == row_id_name())
@@ -253,7 +269,7 @@ Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
 
 Pipeline Planner::open(const QueryNode& node) {
   Needed needed;
-  for (const std::string& name : names(node)) needed[name].values = true;
+  for (const std::string& name : names(node)) needed[name].leaves = true;
   Pipeline pipeline = open(node, needed);
   FLUGS_CHECK(pipeline.source != nullptr && pipeline.explain != nullptr);
   return pipeline;

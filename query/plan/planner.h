@@ -13,14 +13,17 @@
 
 namespace flugs::query {
 
-/// How an input's column is used: its codes suffice for grouping, or its values are computed with.
+/// How an input's column is used.
 struct Use {
-  bool codes = false;
-  bool values = false;
+  bool codes = false;   ///< its codes suffice, for grouping
+  bool values = false;  ///< its values are computed with, or kept for a while
+  bool leaves = false;  ///< it leaves the query as it is, in the order of the table
 };
 using Needed = std::map<std::string, Use>;
 /// Adds the values of every column that the expression names.
 void need_values(Needed& needed, const Expr& expr);
+/// The same for rows that are kept for a while before they leave the query.
+Needed kept(Needed needed);
 /// The part of `needed` for these names.
 Needed among(const Needed& needed, const std::vector<std::string>& names);
 

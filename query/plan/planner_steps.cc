@@ -72,7 +72,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   Needed also;
   need_values(also, node.condition);
   Needed from_left = among(needed, left_names);
-  Needed from_right = pairs ? among(needed, right_names) : Needed();
+  Needed from_right = pairs ? kept(among(needed, right_names)) : Needed();
   for (const auto& [name, use] : among(also, left_names)) from_left[name].values = true;
   for (const auto& [name, use] : among(also, right_names)) from_right[name].values = true;
   for (const JoinKey& key : node.join_keys) {
@@ -146,7 +146,7 @@ Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
                                 std::optional<std::uint64_t> rows_max) {
   FLUGS_CHECK(node.step == QueryNode::Step::kOrderBy);
   FLUGS_CHECK(!rows_max || *rows_max <= kTopRowsMax);
-  Needed wanted = needed;
+  Needed wanted = kept(needed);
   std::string title = "order by";
   for (const SortKey& key : node.sort_keys) {
     need_values(wanted, key.item.expr());

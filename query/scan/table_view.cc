@@ -76,7 +76,7 @@ void TableView::add_group(const engine::RowGroup& group, std::uint32_t first_row
       std::make_unique<MainSegment>(table_.name(), schema_, std::move(columns), group.stored_rows(),
                                     std::make_unique<GroupRows>(group, first_row, visibility)));
   row_positions_ += group.stored_rows();
-  has_groups_ = true;
+  main_row_positions_ += group.stored_rows();
 }
 
 void TableView::add_columns() {
@@ -135,8 +135,7 @@ TableView::TableView(const engine::TableData& table, const mvcc::Visibility& vis
     editions_ = 0;
     segments_.clear();
     schema_.clear();
-    row_positions_ = 0;
-    has_groups_ = false;
+    row_positions_ = main_row_positions_ = 0;
     add_columns();
     add_segments(visibility, end);
     is_same = table.columns.editions() == editions_;

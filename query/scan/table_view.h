@@ -29,8 +29,8 @@ class TableView {
   void read_ahead(std::span<const std::byte> memory) const noexcept {
     table_.pool.read_ahead(memory);
   }
-  /// Whether some rows are in main, where codes of the domains must be looked up.
-  bool has_groups() const noexcept { return has_groups_; }
+  /// Of row_positions(): those in main, where codes of the domains must be looked up.
+  std::uint64_t main_row_positions() const noexcept { return main_row_positions_; }
 
  private:
   void add_columns();
@@ -44,7 +44,7 @@ class TableView {
   std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
   std::vector<std::unique_ptr<Segment>> segments_;
   std::uint64_t row_positions_ = 0;
-  bool has_groups_ = false;
+  std::uint64_t main_row_positions_ = 0;
 };
 
 }  // namespace flugs::query

@@ -86,6 +86,30 @@ TEST_CASE("batches share the dictionary once it has paid") {
 }
 #endif
 
+TEST_CASE("texts of many values leave main as they are, and the delta as codes") {
+  constexpr std::int64_t kCodesMax = 12 * 1024;  // of the planner
+  // NULL is a value, too.
+  for (const std::int64_t kinds : {kCodesMax - 1, kCodesMax}) {
+    Wares wares(2 * kinds, kinds);
+    for (const bool is_merged : {false, true}) {
+      INFO(kinds << " texts, merged " << is_merged);
+      if (is_merged) wares.merge();
+      Transaction t = must(wares.database->begin(AccessMode::kReadOnly));
+      const bool has_codes = !is_merged || kinds < kCodesMax;
+      for (const Query& query : {wares_all(), wares_all().where(col("id") >= 10)}) {
+        ResultStream stream = must(query.stream(t));
+        CHECK(stream.has_dictionary(1) == has_codes);
+        SeenIds ids;
+        for (const StreamBatch& batch : stream) REQUIRE(wares.is_right(batch, ids));
+        CHECK(stream.status().ok());
+        CHECK(ids.size() >= std::size_t(kinds));
+      }
+      // Rows that are kept for a while have the codes of the table.
+      CHECK(must(wares_all().order_by({"id"}).stream(t)).has_dictionary(1));
+    }
+  }
+}
+
 TEST_CASE("batches outlive the stream, the transaction and the database") {
   std::vector<StreamBatch> kept;
   {
