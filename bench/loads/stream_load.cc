@@ -17,16 +17,15 @@ using query::Query;
 using query::QueryStatistics;
 using query::ResultStream;
 
-constexpr std::uint64_t kNames = 1000;
-
-Status insert_range(Database& database, TableId table, std::uint64_t begin, std::uint64_t end) {
+Status insert_range(Database& database, TableId table, std::uint64_t names, std::uint64_t begin,
+                    std::uint64_t end) {
   Result<Transaction> writer = database.begin();
   if (!writer.ok()) return writer.status();
-  std::array<char, 32> name{};
+  std::array<char, 40> name{};
   for (std::uint64_t row = begin; row < end; ++row) {
     const auto id = static_cast<std::int64_t>(row);
-    const int length = std::snprintf(name.data(), name.size(), "the name of item %03d",
-                                     static_cast<int>(row * 7919 % kNames));
+    const int length = std::snprintf(name.data(), name.size(), "the name of item %03llu",
+                                     static_cast<unsigned long long>(row * 7919 % names));
     const std::array<Value, 6> values = {
         Value::int64(id),
         Value::int32(static_cast<std::int32_t>(row * 31 % 100'000)),
@@ -114,7 +113,7 @@ Result<TableId> load_stream_table(Database& database, const StreamLoad& load) {
   bulk.end = load.rows;
   bulk.threads = load.threads;
   bulk.load_range = [&](std::uint64_t begin, std::uint64_t end, std::uint32_t) {
-    return insert_range(database, *table, begin, end);
+    return insert_range(database, *table, load.texts, begin, end);
   };
   if (Status s = load_in_parallel(bulk); !s.ok()) return s;
   MergeOptions everything;

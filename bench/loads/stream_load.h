@@ -10,11 +10,12 @@
 namespace flugs::bench {
 
 /// The table of the streams' figures: id (int64), n (int32), v (double), day (date), price
-/// (decimal), name (a text of 20 bytes, 1000 of them), rows in the order of the id.
+/// (decimal), name (a text of 20 bytes or a few more), rows in the order of the id.
 struct StreamLoad {
   std::uint64_t rows = 0;
   std::uint32_t threads = 1;
-  bool merges = true;  ///< the rows end in main
+  bool merges = true;          ///< the rows end in main
+  std::uint64_t texts = 1000;  ///< different names
 };
 
 /// Fails as create_table, Transaction::insert_rows, commit and merge.

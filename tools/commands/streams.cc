@@ -20,7 +20,7 @@ namespace {
 
 struct StreamsOptions {
   std::string pool;
-  bench::StreamLoad load{4'000'000, default_load_threads(), true};
+  bench::StreamLoad load{4'000'000, default_load_threads()};
   bool in_delta = false;
   std::uint32_t threads = 0;
   std::uint32_t runs = 5;
@@ -67,6 +67,7 @@ bench::Json to_json(const StreamsOptions& options, const Statistics& statistics,
           {"medium", statistics.medium},
           {"guarantee", statistics.guarantee},
           {"rows", options.load.rows},
+          {"texts", options.load.texts},
           {"in_delta", options.in_delta},
           {"threads", options.threads},
           {"runs", options.runs},
@@ -78,9 +79,9 @@ bench::Json to_json(const StreamsOptions& options, const Statistics& statistics,
 
 void print(const StreamsOptions& options, const Statistics& statistics,
            const std::vector<bench::StreamFigures>& all) {
-  fmt::print("medium {}: {}\n{} rows in {}; medians of {} runs\n\n", statistics.medium,
+  fmt::print("medium {}: {}\n{} rows in {}, {} texts; medians of {} runs\n\n", statistics.medium,
              statistics.guarantee, options.load.rows, options.in_delta ? "the delta" : "main",
-             options.runs);
+             options.load.texts, options.runs);
   TextTable table({"columns", "way", "ns/row", "CPU ns/row", "first ms", "memory"});
   for (const bench::StreamFigures& of : all)
     table.add({fmt::format("{}", fmt::join(of.columns, " ")), to_string(of.way),
@@ -118,6 +119,9 @@ void add_streams(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("streams", "Reads all rows of a table as streams and as Arrow");
   command->add_option("--rows", options->load.rows, "Rows of the table")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->capture_default_str();
+  command->add_option("--texts", options->load.texts, "Different texts in the column of texts")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
   command->add_flag("--delta", options->in_delta, "Leave the rows in the delta");
