@@ -37,14 +37,18 @@ CLEAN = {
 
 
 class PlantedTree(unittest.TestCase):
-    """check() answers which rules fire where in CLEAN with some files replaced or added."""
+    """check() answers which rules fire where in CLEAN with some files replaced or added. Each
+    folder has a README, unless the test writes it."""
 
     def setUp(self):
         self.root = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.root)
 
     def check(self, files=None):
-        for path, content in {**CLEAN, **(files or {})}.items():
+        planted = {**CLEAN, **(files or {})}
+        readmes = {f"{folder}/README.md": f"# {folder}\n"
+                   for path in planted for folder in tidy.folders_above(path)}
+        for path, content in {**readmes, **planted}.items():
             full = os.path.join(self.root, path)
             os.makedirs(os.path.dirname(full), exist_ok=True)
             with open(full, "w", encoding="utf-8") as file:
@@ -139,6 +143,25 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.check(files=files), [])
         files["columns/column/one_more.h"] = "#pragma once\n"
         self.assertEqual(self.check(files=files), [("columns/column", "flat")])
+
+    def test_folder_without_readme(self):
+        for path in ("columns/column/column.h", "include/flugs/c/types.h", "bench/tatp/tatp.h",
+                     "verify/damage/map.h", "tools/dax_vm/machine.py"):
+            text = "#pragma once\n" if path.endswith(".h") else "TIMEOUT_S = 1\n"
+            readmes = [folder + "/README.md" for folder in tidy.folders_above(path)]
+            self.assertEqual(self.check(files={path: text}), [])
+            for readme in readmes:
+                self.assertEqual(self.check(files={path: text, readme: ""}),
+                                 [(os.path.dirname(readme), "readme")])
+            os.remove(os.path.join(self.root, path))
+        for path in ("test/model/model.h", "columns/pictures/picture.txt"):
+            readme = os.path.dirname(path) + "/README.md"
+            self.assertEqual(self.check(files={path: "#pragma once\n", readme: ""}), [])
+
+    def test_long_readme(self):
+        path = "columns/column/README.md"
+        self.assert_fires(path, "A line.\n" * 26, "readme")
+        self.assertEqual(self.check(files={path: "A line.\n" * 25}), [])
 
     def test_header_with_many_of_ours(self):
         path = "pmem/pool/wide.h"
@@ -265,8 +288,8 @@ class Formatting(unittest.TestCase):
 
 
 @unittest.skipUnless(shutil.which("git"), "git is missing")
-class LastCommit(unittest.TestCase):
-    """Which rules fire for HEAD of a repository with one file."""
+class Commits(unittest.TestCase):
+    """Which rules fire for the commits of a repository without files."""
 
     def setUp(self):
         self.root = tempfile.mkdtemp()
@@ -284,7 +307,7 @@ class LastCommit(unittest.TestCase):
 
     def found(self):
         tree = tidy.Tidy(self.root)
-        tree.check_last_commit()
+        tree.check_commits()
         return [(v.rule, v.message.split(":")[0]) for v in tree.violations]
 
     def test_a_tree_without_history_passes(self):
@@ -302,6 +325,17 @@ class LastCommit(unittest.TestCase):
         self.assertEqual(self.found(), [("commit", "no body")])
         self.commit("\u00e4" * 72, "The reason: it counts characters, not bytes.")
         self.assertEqual(self.found(), [])  # and those before it are not looked at
+
+    def test_all_commits_since_origin_main(self):
+        self.git("init", "-q")
+        self.commit("A title")
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD")
+        self.assertEqual(self.found(), [("commit", "no body")])  # HEAD is always looked at
+        self.commit("t" * 73, "Why.")
+        self.commit("A title")
+        self.commit("A title", "Why.\n\nAnd a second paragraph.")
+        self.assertEqual(self.found(), [("commit", "no body"),
+                                        ("commit", "a title of 73 characters, at most 72")])
 
     def test_a_merge_passes(self):
         self.git("init", "-q", "-b", "main")

@@ -27,6 +27,7 @@ INCLUDERS_MAX = {"tables/table/table.h": 20}
 # Checks per 1000 lines, in each folder of the library with more than CHECKED_LINES_MIN lines.
 CHECKS_MIN = 13
 CHECKED_LINES_MIN = 1000
+README_LINES_MAX = 25
 TITLE_MAX = 72
 CLANG_FORMAT = "clang-format-19"
 
@@ -129,6 +130,8 @@ DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
 C_HEADERS = ("stdint.h", "stddef.h", "stdbool.h")
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
+# Where each folder with sources has a README.md, and each folder above it.
+WITH_README = LAYERS + ("include", "bench", "verify", "tools")
 # The public header that lies in no folder, and who includes it.
 C_ABI = "flugs.h"
 C_ABI_USERS = ("bindings/c", "docs/snippets", "test")
@@ -226,6 +229,7 @@ class Tidy:
                 self._check_disabled(path)
                 self._check_listed(path)
         self._check_folders()
+        self._check_readmes()
         self._check_includers()
         self._check_checks()
         self._check_labels()
@@ -301,6 +305,18 @@ class Tidy:
         for (folder, other), (path, line) in sorted(self.includes.items()):
             if folder < other and (other, folder) in self.includes:
                 self._report(path, line, "mutual", f"{folder}/ and {other}/ include each other")
+
+    def _check_readmes(self):
+        folders = {folder for path in self.paths if path.endswith(CXX + (".py",))
+                   for folder in folders_above(path) if path.split("/")[0] in WITH_README}
+        for folder in sorted(folders):
+            readme = folder + "/README.md"
+            count = len(self._read(readme).splitlines())
+            if count == 0:
+                self._report(folder, 1, "readme", "it has no README.md")
+            elif count > README_LINES_MAX:
+                message = f"{count} lines, at most {README_LINES_MAX}"
+                self._report(readme, count, "readme", message)
 
     def _check_includers(self):
         for header, most in INCLUDERS_MAX.items():
@@ -443,19 +459,26 @@ class Tidy:
         if result.returncode != 0 and not errors:
             self._report(".clang-format", 1, "format", result.stderr.strip())
 
-    def check_last_commit(self):
-        """The title and the body of HEAD. A merge, and a tree without a history, have none."""
+    def check_commits(self):
+        """The title and the body of each commit since origin/main; of HEAD if there is none. A
+        merge, and a tree without a history, have none to check."""
         if not os.path.exists(os.path.join(self.root, ".git")) or not shutil.which("git"):
             return
-        command = ["git", "-C", self.root, "log", "-1", "--format=%h%x00%P%x00%s%x00%b"]
+        for commit in self._log("refs/remotes/origin/main..HEAD") or self._log("-1"):
+            self._check_commit(*commit)
+
+    def _log(self, which):
+        """Hash, parents, title and body of these commits; nothing if git does not know them."""
+        command = ["git", "-C", self.root, "log", "--format=%h%x00%P%x00%s%x00%b%x00", which]
         result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace",
                                 check=False)
-        if result.returncode != 0:
-            return
-        commit, parents, title, body = result.stdout.split("\0")
+        fields = result.stdout.split("\0") if result.returncode == 0 else []
+        return list(zip(*(fields[i::4] for i in range(4))))
+
+    def _check_commit(self, commit, parents, title, body):
         if len(parents.split()) > 1:
             return
-        where = f"commit {commit}"
+        where = f"commit {commit.strip()}"
         if len(title) > TITLE_MAX:
             message = f"a title of {len(title)} characters, at most {TITLE_MAX}"
             self._report(where, 1, "commit", message)
@@ -475,7 +498,7 @@ def main():
         subprocess.run([CLANG_FORMAT, "-i"] + tidy.cxx_paths(), check=True)
         tidy = Tidy(tidy.root)
     tidy.run()
-    tidy.check_last_commit()
+    tidy.check_commits()
     if shutil.which(CLANG_FORMAT):
         tidy.check_format()
     else:
