@@ -145,7 +145,7 @@ void Commit::flush_stamps_left(Slot& slot) noexcept {
 // Must hold:  1 before 2, else a committed row could be missing or torn.
 //             2 before 3, else a reader could see what a power cut takes back (P1). With soon that
 //             is so on a medium with a journal; the order of the journal's records keeps the rest:
-//             who commits after having seen it is taken back with it.
+//             a transaction that has seen it and commits is taken back with it.
 //             4 durable before the half's intents are overwritten: halves alternate, and the fence
 //             of step 1 of the other half lies between.
 // Need not:   any order inside step 1, inside the record of step 2, inside step 4.

@@ -36,7 +36,7 @@ class Commit {
   /// Makes `writes` durable (with `soon`: orders them), then visible, and returns the commit
   /// time-stamp. The first `flushed` of them were flushed ahead and have not changed since.
   /// `flush_rest` flushes what the rows refer to; it is called before the first fence. `is_durable`
-  /// is called when the commit is durable, or ordered: who relies on it has later records.
+  /// is called when the commit is durable, or ordered: what relies on it has later records.
   /// `may_commit` is called when the time-stamp is known, and decides. Fails with kOutOfSpace (no
   /// room for the intents), kConflict (`may_commit` refused), as LineJournal::wait_durable (then
   /// the transaction may be durable, but nothing after it): abort then.

@@ -27,7 +27,7 @@ class DurableTime {
             pmem::JournalPlace end) const noexcept;
 
   /// A time-stamp up to `now`, which the clock has shown before: every commit at or below it is
-  /// durable, or never becomes visible. Takes no lock and waits for nobody; goes through all slots.
+  /// durable, or never becomes visible. Takes no lock and does not wait; goes through all slots.
   std::uint64_t look(std::uint64_t now) const noexcept;
   /// No durable snapshot taken after the call is below the result. Its caller must have a heavy
   /// barrier between this and a look at the snapshots that are registered.

@@ -138,7 +138,7 @@ class TransactionSlots {
     return clock_.read();
   }
   /// The same for a transaction that only reads and must see nothing that a power cut could take
-  /// back. Waits for nobody, goes through all slots. Without a journal the same as begin_snapshot.
+  /// back. Does not wait; goes through all slots. Without a journal the same as begin_snapshot.
   std::uint64_t begin_durable_snapshot(Slot& slot) noexcept;
   /// A later snapshot of that kind for the same transaction, which stays registered as it is.
   std::uint64_t durable_now(Slot& slot) noexcept;

@@ -20,8 +20,8 @@ struct GroupRow {
 
 /// The content of the group benchmark's table g(k, t, v, few). `k` is uniform over {0 .. G-1}; the
 /// first G rows have each of these values once, so that G is exact. `t` is the same as a text of 19
-/// letters, 9 of which all texts have. Rows stand in no order. Every value is a pure function of
-/// its row.
+/// letters; all texts have 9 letters in common. Rows stand in no order. Every value is a pure
+/// function of its row.
 class GroupData {
  public:
   /// 1 <= groups <= rows, groups below 2^31.

@@ -42,8 +42,8 @@ Status expect_sample(const Transaction& transaction, TableId table, const Restar
   return expect_row(transaction, table, control.samples()[index], expected);
 }
 
-/// The point select of which the first is timed: by key if there is a key, else by row id. `number`
-/// may be any number.
+/// A point select: by key if there is a key, else by row id. The benchmark times the first one.
+/// `number` may be any number.
 Status select_point(const Transaction& transaction, TableId table, const RestartControl& control,
                     std::uint64_t number) {
   if (!control.plan().keyed)

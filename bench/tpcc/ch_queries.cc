@@ -278,7 +278,7 @@ Query ch_q22(const ChPeriod&) {
           .where(substring(col("c_phone"), 1, 1).in({"1", "2", "3", "4", "5", "6", "7"}));
   const Query average =
       customers.where(col("c_balance") > 0).group_by({}, {avg("c_balance").as("average")});
-  // The average is one row, and everybody's partner.
+  // The average is one row, and each customer's partner.
   return customers.join(average, {{Expr(1), Expr(1)}}, col("c_balance") > col("average"))
       .anti_join(Query::table("orders"), order_of_customer())
       .group_by({substring(col("c_state"), 1, 1).as("country")},

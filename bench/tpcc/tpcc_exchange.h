@@ -12,9 +12,9 @@
 
 namespace flugs::bench {
 
-/// A run of TPC-C in another process, with another database: what it is to do, and what came of it.
+/// A run of TPC-C in another process, with another database: what it must do, and its result.
 struct TpccExchange {
-  // What it is to do.
+  // What it must do.
   char directory[1024] = {};  ///< exists, and is empty
   TpccOptions population;
   std::uint32_t users = 1;

@@ -48,7 +48,7 @@ struct TpccRequest {
   std::uint32_t carrier = 1;
   std::uint32_t threshold = 10;
   std::int64_t amount = 0;   ///< cents
-  std::int64_t time_us = 0;  ///< since 1970; whoever executes it says when that is
+  std::int64_t time_us = 0;  ///< since 1970; set when the request is executed
   std::array<TpccLine, kOrderLinesMax> all_lines{};
 
   std::span<const TpccLine> lines() const noexcept { return {all_lines.data(), line_count}; }

@@ -14,7 +14,7 @@ enum class TpccOutcome : std::uint8_t {
   kRolledBack,  ///< a New-Order with the item that does not exist: no trace of it is left
 };
 
-/// What a transaction told its user, who may rely on it once it has committed.
+/// What a transaction told its user. The user may rely on it once the transaction has committed.
 struct TpccReceipt {
   std::uint32_t order = 0;      ///< New-Order: o_id. Order-Status: the newest order; 0: none
   std::uint32_t customer = 0;   ///< Payment, Order-Status: c_id

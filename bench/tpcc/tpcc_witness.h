@@ -36,11 +36,11 @@ struct TpccEntry {
 };
 
 /// The promises to users of TPC-C, in a file outside of the database: what a killed process had
-/// stored there stays. The logs are of one life of the process; the one who kills it audits it and
-/// clears them.
+/// stored there stays. The logs are of one life of the process. The process that kills it audits
+/// the database and clears the logs.
 class TpccWitness {
  public:
-  /// What the process is to do; constant.
+  /// What the process must do; constant.
   struct Plan {
     char pool_path[1024] = {};
     TpccOptions population;

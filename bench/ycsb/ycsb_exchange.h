@@ -9,9 +9,9 @@
 
 namespace flugs::bench {
 
-/// A run of YCSB in another process, with another database: what it is to do, and what came of it.
+/// A run of YCSB in another process, with another database: what it must do, and its result.
 struct YcsbExchange {
-  // What it is to do.
+  // What it must do.
   char directory[1024] = {};  ///< exists, and is empty
   YcsbRows rows;
   YcsbMix mix;

@@ -8,7 +8,7 @@ namespace flugs::bench {
 
 namespace {
 
-// Of YCSB's ScrambledZipfianGenerator.
+// The constants of YCSB's ScrambledZipfianGenerator.
 constexpr std::uint64_t kScrambledItems = 10'000'000'000;
 constexpr double kScrambledZeta = 26.46902820178302;
 

@@ -219,8 +219,8 @@ StringHeap::Written* StringHeap::written_with(std::uint64_t offset, std::uint64_
 //         of a row that has the text       transaction               that is read has the text
 //   2     another text in its place        commit/1 of the other     nothing durable refers to the
 //                                          transaction               text: the place is waste
-// A sweep finds such texts that nobody has given back: those from before opening, and those that a
-// group had.
+// A sweep finds the texts that no transaction has given back: those from before opening, and those
+// that a group had.
 // Must hold:  1 before 2, else opening would bring the row back with other bytes. No snapshot that
 //             sees the row may be left at step 2, and no row group may have the text: its columns
 //             are sorted by their texts, and have those of dead rows.
@@ -257,7 +257,7 @@ void StringHeap::keep(std::span<const Cell> texts) {
   }
 }
 
-// What is filled of the chunks; the rest of the current one takes strings meanwhile.
+// Marks the filled part of the chunks. The rest of the current chunk takes strings meanwhile.
 TextMarks StringHeap::begin_sweep() {
   const std::lock_guard guard(mutex_);
   FLUGS_CHECK(!is_swept_);

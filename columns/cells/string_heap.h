@@ -47,8 +47,9 @@ class StringHeap {
   void keep(std::span<const Cell> texts);
   std::uint64_t given_back_until() const;
 
-  /// The texts that no row needs any more leave their places to later strings, whoever wrote them
-  /// (protocol reuse_text). The caller marks every text that a row has, and then ends the sweep.
+  /// The texts that no row needs any more leave their places to later strings, whichever
+  /// transaction wrote them (protocol reuse_text). The caller marks every text that a row has, and
+  /// then ends the sweep.
   TextMarks begin_sweep();
   /// `since`: a snapshot by which the rows were found, from when all transactions had ended that
   /// began before begin_sweep. No transaction with an older snapshot is left.
@@ -56,7 +57,7 @@ class StringHeap {
   void give_up_sweep() noexcept;
 
   std::uint64_t bytes_in_pool() const;
-  /// Of bytes_in_pool: in places that were given back.
+  /// The part of bytes_in_pool that lies in places that were given back.
   std::uint64_t bytes_reusable() const;
   /// Whether a string that existed at opening may lie there: in a chunk, below the end. A string
   /// elsewhere would be overwritten by the next one that is appended.

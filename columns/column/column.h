@@ -143,7 +143,8 @@ class Column {
   /// Whether the column accepts a value. Its type is, or was a moment ago, `type`. The caller knows
   /// whether it was dropped. kConstraintViolated says why it refuses the value.
   Status check(const Value& value, Type type) const;
-  /// For messages: what a column that is, or was a moment ago, of `type` expects, and finds.
+  /// For messages: the values that the column expects, and `value`, which it found. The type of the
+  /// column is, or was a moment ago, `type`.
   std::string misfit(const Value& value, Type type) const;
   /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with
   /// the cell commits. Fails with kOutOfSpace.

@@ -156,7 +156,7 @@ std::vector<std::uint64_t> DictionaryEntries::chunk_bases(std::uint32_t count) c
 //   2     pointer to the chunk         chunk_list/4         finds no entries in it
 //   3     value, then its proof;       commit/1 of every    entry proven: indexed; torn: dropped,
 //         before, its hint             transaction that     and no committed row refers to it. A
-//                                      uses the entry       hint without entry misleads nobody
+//                                      uses the entry       hint without entry is harmless
 // Must hold:  3 before commit/2 of each transaction that uses the ValueID, also when another one
 //             wrote the entry: Dictionary::rely_on puts it on the user's own list of entries to
 //             flush.

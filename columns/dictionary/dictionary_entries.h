@@ -150,7 +150,7 @@ class DictionaryEntries {
   }
 
   // Writing.
-  /// Adds an entry that is to be found by `hash`; calls announce(id) before it is written. Fails
+  /// Adds an entry, which will be found by `hash`; calls announce(id) before it is written. Fails
   /// with kOutOfSpace.
   Result<std::uint32_t> append(const Value& value, std::uint64_t hash, pmem::Persister& persister,
                                FunctionRef<void(std::uint32_t id)> announce);

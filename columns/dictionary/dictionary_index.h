@@ -67,7 +67,7 @@ class DictionaryIndex {
     if (hints_ != nullptr) return hints_->prefetch(hash);
     in_dram_->prefetch(hash);
   }
-  /// Whether candidates are values already, so that nobody needs to look at their entries.
+  /// Whether candidates are values already, so that no caller needs to look at their entries.
   bool is_exact() const noexcept { return is_exact_; }
   /// Whether a candidate is the value, which is not NULL.
   bool is_value(std::uint32_t candidate, const Value& value) const noexcept {

@@ -8,8 +8,8 @@
 namespace flugs::columns {
 
 /// For each code of a column of a row group, what its readers have found to stand for it, kept from
-/// query to query: the ValueID in the column's dictionary + 1; 0: nobody has looked yet. A ValueID
-/// never changes, and only a column's first edition has a dictionary.
+/// query to query: the ValueID in the column's dictionary + 1; 0: no reader has looked yet. A
+/// ValueID never changes, and only a column's first edition has a dictionary.
 ///
 /// Thread-safety: any thread. Two threads may look the same code up: they find the same.
 class KeptCodes {

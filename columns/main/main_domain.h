@@ -17,7 +17,7 @@ namespace flugs::columns {
 /// empty. Thread-safety: any thread.
 class MainDomain {
  public:
-  /// `parts` are those of the column, of which the entries are the first. `layout` must stay in
+  /// `parts` are those of the column; the entries are the first of them. `layout` must stay in
   /// place.
   MainDomain(const MainColumnLayout& layout, const std::byte* parts, TextMemory memory) noexcept;
 

@@ -13,8 +13,8 @@
 namespace flugs::engine {
 
 /// Tells the user what happens in the background (OpenOptions::on_event), in a thread of its own:
-/// whoever posts an event may hold locks, and the user's function may take its time or call the
-/// database.
+/// the thread that posts an event may hold locks, and the user's function may take its time or call
+/// the database.
 /// Thread-safety: any thread, except creating and destroying.
 class EventQueue final {
  public:

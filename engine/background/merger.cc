@@ -36,7 +36,7 @@ std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milli
   return std::max(interval, std::min<std::chrono::milliseconds>(longer, kFailurePauseMax));
 }
 
-// When a write was refused, what is little counts as well.
+// When a write was refused, a merge that gives back little is worth it as well.
 MergeOptions options_of(const MergePolicy& policy, bool is_refused) {
   constexpr std::uint32_t kDeadPercentWhenRefused = 5;
   MergeOptions options;

@@ -27,7 +27,7 @@ Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& fore
 
 }  // namespace
 
-// Tables in `made` count, although nobody else can find them yet.
+// Tables in `made` count, although no other thread can find them yet.
 Status Catalog::resolve(const TableSchema& schema, TableId self, ForeignKeySchema& foreign,
                         std::span<const NewTable> made) const {
   const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
@@ -198,7 +198,8 @@ Status Catalog::replace_catalogue(std::span<const NewTable> made, pmem::Persiste
   return {};
 }
 
-// Forgets tables that nobody could find. The last one goes first, because it may refer to others.
+// Forgets tables that no other thread could find. The last one goes first, because it may refer to
+// others.
 void Catalog::take_back(std::span<const NewTable> made) {
   for (auto one = made.rbegin(); one != made.rend(); ++one) {
     FLUGS_CHECK(one->table->is_dropped());
@@ -268,7 +269,7 @@ Status Catalog::drop_table(TableId id) {
     dropped->set_dropped(false);
     return transactions_.waited_too_long(fmt::format("table {}", dropped->name()));
   }
-  FLUGS_CHECK(check_unreferenced(*dropped).ok());  // nobody could find it meanwhile
+  FLUGS_CHECK(check_unreferenced(*dropped).ok());  // no thread could find it meanwhile
   for (std::uint64_t& entry : catalog_layout().tables) {
     if (entry == 0) continue;
     const auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{entry});

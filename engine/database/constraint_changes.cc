@@ -198,9 +198,9 @@ struct ConstraintChanges::NewForeignKey {
   std::size_t place = 0;         ///< of the key
 };
 
-// Under catalog_.ddl_mutex(). From here on nobody drops what the foreign key refers to, and writers
-// of both tables obey it. They may miss rows as long as the key lacks them: all rows are checked
-// when it has them.
+// Under catalog_.ddl_mutex(). From here on no thread drops what the foreign key refers to, and
+// writers of both tables obey it. They may miss rows as long as the key lacks them: all rows are
+// checked when it has them.
 Status ConstraintChanges::begin(Table& table, const ForeignKeySchema& wanted, NewForeignKey& made) {
   if (table.is_dropped()) return no_table();
   TableSchema next = table.schema();

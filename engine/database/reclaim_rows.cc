@@ -23,7 +23,7 @@ constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 static_assert(kDeadRowsAhead <= kRowsPerCollection);
-// A dead row leaves hardly ever more long texts.
+// Hardly any dead row leaves more long texts than this.
 constexpr std::size_t kTextsPerRow = 4;
 
 void prefetch_unlinking(const DeadRow& dead) noexcept {

@@ -91,9 +91,10 @@ std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
   return static_cast<std::size_t>(place - waiting_.begin());
 }
 
-// With n before it, each of which needs about as long as this one, the work pauses for n attempts
-// on average. The first in the queue pauses only to let the transaction that it met end, which may
-// have lost its processor: the more often it fails, the longer it pauses, up to two milliseconds.
+// With n before it, and each of them needs about as long as this one, the work pauses for n
+// attempts on average. The first in the queue pauses only to let the transaction that it met end,
+// which may have lost its processor: the more often it fails, the longer it pauses, up to two
+// milliseconds.
 Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration pause_max,
                                          Clock::time_point deadline) {
   ++failures_;

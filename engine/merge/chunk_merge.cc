@@ -281,9 +281,9 @@ Status ChunkMerge::build() {
   return {};
 }
 
-// Whether a group of `group_bytes` bytes leaves the pool at least as much room as what it replaces,
-// of which `kept_bytes` stay useful. Stamps of rows in main have a pledge, which is part of the
-// reserve (RowGroup::pledge_blocks).
+// Whether a group of `group_bytes` bytes leaves the pool at least as much room as the extent that
+// it replaces. `kept_bytes` of this extent are useful as they are. Stamps of rows in main have a
+// pledge, which is part of the reserve (RowGroup::pledge_blocks).
 bool ChunkMerge::frees_room(std::uint64_t group_bytes, std::uint64_t kept_bytes) const noexcept {
   const std::uint64_t unit = pool_.allocator().unit_bytes();
   const auto extent_bytes = [&](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
@@ -485,7 +485,7 @@ Status ChunkMerge::move(bool& moved) {
   return status;
 }
 
-// Frees what has been written so far, none of which can be reached.
+// Frees the extents that have been written so far. The root reaches none of them.
 void ChunkMerge::discard() noexcept {
   persister_.fence("chunk_replace/1");  // no flush may stay behind unfenced
   for (const pmem::Extent& block : blocks_) pool_.allocator().release(block);

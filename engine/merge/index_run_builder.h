@@ -30,8 +30,8 @@ class IndexRunBuilder {
                   FunctionRef<bool()> stops);
 
   /// Makes runs for all groups that no run covers. Combines earlier runs into them that are not
-  /// much larger; with `combines_all`, larger ones, too. Then writes runs again of which many rows
-  /// are gone. A group for which there is no space stays without a run: not an error. Fails with
+  /// much larger; with `combines_all`, larger ones, too. Then writes the runs again that have lost
+  /// many rows. A group for which there is no space stays without a run: not an error. Fails with
   /// kCorrupt.
   Status index_groups(bool combines_all);
   const Counts& counts() const noexcept { return counts_; }

@@ -101,7 +101,7 @@ Status TableMerge::empty_when_there_is_room() {
 }
 
 // Finds the long texts that no row has, in columns that could not begin anew. They are texts from
-// before opening, and of rows that were in groups: nobody gives these back.
+// before opening, and of rows that were in groups: no transaction gives these back.
 // Two waits. Behind the first, each text is in a row, was given back, or is noted by its heap as
 // written since the sweep began. Behind the second, no transaction reads a row that had left the
 // indexes at the snapshot.

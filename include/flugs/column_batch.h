@@ -33,8 +33,8 @@ enum class ArrayForm : std::uint8_t {
             ///< the number of a buffer, an offset into it, in 32 bits each
 };
 
-/// Values side by side that somebody else owns. Value i is at place `first` + i of each buffer.
-/// Buffers need no alignment.
+/// Values side by side, in memory that the array does not own. Value i is at place `first` + i of
+/// each buffer. Buffers need no alignment.
 struct ValueArray {
   ArrayForm form = ArrayForm::kNulls;
   /// What a value is, as in a Value: an integer may be kInt32 or kInt64, whatever its form.

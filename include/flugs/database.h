@@ -132,7 +132,8 @@ struct ColumnStatistics {
   /// began anew (decisions 0026, 0027), that one counts, too; a merge gives it back.
   std::uint64_t dictionary_bytes = 0;
   std::uint32_t cell_bits = 0;  ///< width in the newest chunk's rows
-  /// Of dictionary_bytes: left by long texts of dead rows, and ready for other long texts.
+  /// The part of dictionary_bytes that long texts of dead rows have left, and other long texts may
+  /// take.
   std::uint64_t text_bytes_reusable = 0;
 };
 
@@ -427,7 +428,7 @@ class Database {
                             Isolation isolation = Isolation::kSnapshot);
 
   /// Runs `work` in a transaction, and again in another one, until one commits. `work` gets a
-  /// transaction that has just begun. It returns ok if the transaction is to be committed, or ends
+  /// transaction that has just begun. It returns ok if the transaction must be committed, or ends
   /// the transaction itself. It is called again, after a pause, when it or the commit fails with
   /// kConflict, kBusy or kTooManyTransactions, or when a merge had the transaction ended. So its
   /// side effects outside of the transaction must be harmless when repeated. Any other failure is
@@ -501,7 +502,7 @@ class Database {
   /// token of another Database, or of an earlier opening: false.
   bool is_durable(const DurableToken& token) const noexcept;
   /// Returns when all that the token names is durable. Commits with Durability::kOnReturn need no
-  /// wait; with kSoon wait before you tell anybody what must not be taken back.
+  /// wait; with kSoon wait before you tell others what must not be taken back.
   /// Fails with: kInvalidArgument (the token is not of this opening of this database), kIoError,
   /// kOutOfSpace (the journal cannot be written: whether it is durable, the next opening shows).
   Status wait_durable(const DurableToken& token);

@@ -18,7 +18,7 @@ enum class Durability : std::uint8_t {
   /// that came after it: what is left has no gap. On media without a journal as kOnReturn.
   kSoon,
   /// At once, as with kSoon. Survives the death of the process. Becomes durable, as a token says,
-  /// when the journal needs the memory, or somebody waits for the disk: at no certain time. Medium
+  /// when the journal needs the memory, or a thread waits for the disk: at no certain time. Medium
   /// `file` needs OpenOptions::crash_ring for it. On media without a journal as kOnReturn.
   kProcessCrash,
 };
@@ -31,7 +31,7 @@ struct CommitOptions {
   std::chrono::milliseconds soon{10};
 };
 
-/// Names all that was committed in a database up to a moment (Database::durable_token). Of use
+/// Names all that was committed in a database up to a moment (Database::durable_token). It is valid
 /// while that Database is open. A default token names nothing, which is durable.
 class DurableToken {
  public:

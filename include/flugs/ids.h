@@ -30,7 +30,7 @@ using ColumnId = detail::Id<struct ColumnIdTag, std::uint16_t>;
 /// One version of a row, by its position in the table. Stable while a transaction that can see the
 /// version is open; an update makes a new version with a new RowId. Once a version is dead and no
 /// open transaction sees it, its RowId may become another row's: to find a row again in a later
-/// transaction use a key, unless you know that nobody updates or deletes it.
+/// transaction use a key, unless you know that no transaction updates or deletes it.
 using RowId = detail::Id<struct RowIdTag, std::uint32_t>;
 
 /// An open or ended transaction. No other transaction since the database was opened has the same

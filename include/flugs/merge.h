@@ -97,7 +97,7 @@ struct MergeEstimate {
   /// Places for rows in the delta that have none. New rows of this table may take them, other
   /// tables may not.
   std::uint64_t unused_bytes = 0;
-  /// Of dictionaries and texts that no row needs, in columns that would begin anew
+  /// Dictionaries and texts that no row needs, in columns that would begin anew
   /// (MergeOptions::waste_bytes) or have begun anew.
   std::uint64_t unneeded_bytes = 0;
   std::uint64_t rows_held = 0;  ///< deleted or replaced, but an open transaction may still see them
@@ -127,7 +127,7 @@ struct MergePolicy {
   /// what the merge takes. 0: never for that reason.
   std::uint32_t delta_scans = 200;
   /// Merge when a row group is worth it. As MergeOptions::dead_percent, but by default 25: a merge
-  /// that nobody waits for must write little.
+  /// that no call waits for must write little.
   std::uint32_t dead_percent = 25;
   /// As in MergeOptions. A table is also merged when a column may begin anew, and when free rows
   /// take at least a quarter of `waste_bytes`, and `waste_percent` of the full chunks of the delta;

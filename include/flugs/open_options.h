@@ -76,8 +76,8 @@ struct OpenOptions {
   /// As CallOptions::progress, while opening.
   std::function<void(const Progress&)> progress = {};
   /// As CallOptions::stop. The pool stays as it was, and can be opened again at once. Opening ends
-  /// between two of its tasks, of which the longest sorts the entries of an ordered key. Making a
-  /// new pool is not stopped once it has begun.
+  /// between two of its tasks. The longest task sorts the entries of an ordered key. Making a new
+  /// pool is not stopped once it has begun.
   std::stop_token stop = {};
   /// Called for what happens in the background: merges by policy, growth of the pool, readers that
   /// merges wait for, and failures. One call at a time, in a thread that exists only for it. It may

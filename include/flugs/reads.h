@@ -41,7 +41,7 @@ constexpr std::uint16_t bits_of(Types... types) noexcept {
   return static_cast<std::uint16_t>((bit_of(types) | ...));
 }
 
-/// Columns of which types may be read as T, and how. Not NULL, but for optionals and Value.
+/// Says which types of columns may be read as T, and how. Only optionals and Value read NULL.
 template <typename T>
 struct Reads;
 

@@ -46,7 +46,7 @@ enum class AccessMode : std::uint8_t {
   kReadOnly,   ///< a snapshot that never aborts, blocks no other, and stores nothing in the pool
   /// The same, of a state that no power cut takes back. On a medium with a journal it may be older
   /// than the newest commit, also than one of the same thread, because commits before that are not
-  /// durable yet: Transaction::snapshot says how old. `begin` waits for nobody, and no call waits
+  /// durable yet: Transaction::snapshot says how old. `begin` does not wait, and no call waits
   /// for the device. On other media all that is visible is durable: as kReadOnly.
   kReadOnlyDurable,
 };

@@ -115,7 +115,7 @@ Status Checkpointer::write_pages(std::uint64_t first, std::uint64_t end, Journal
   for (std::uint64_t page = dirty_.next(first, end); page < end; page = dirty_.next(page, end)) {
     const std::uint64_t first_of_batch = page;
     if (Status s = write_batch(page, end, needed); !s.ok()) return s;
-    // Sent on at once, and by nobody's lock: otherwise the sync of a whole checkpoint keeps the
+    // Sent on at once, under no lock: otherwise the sync of a whole checkpoint keeps the
     // device from commits for some 100 ms, and a killed process from ending.
     const std::uint64_t offset = first_of_batch * kPageBytes;
     if (Status s = pool_file_.send(offset, page * kPageBytes - offset); !s.ok()) return s;

@@ -20,7 +20,7 @@ class DirtyPages {
   ~DirtyPages();
 
   /// Marks the pages of [offset, offset + bytes). Thread-safety: one thread at a time; others may
-  /// clear pages meanwhile. Release: who clears a mark sees all that was stored before it.
+  /// clear pages meanwhile. Release: a thread that clears a mark sees all stores before it.
   void mark(std::uint64_t offset, std::uint64_t bytes) noexcept;
   /// Takes the mark of a page away; false: it had none. Thread-safety: one thread at a time; others
   /// may mark pages meanwhile.

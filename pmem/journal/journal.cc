@@ -22,7 +22,7 @@ static_assert(kPartRunsMax <= std::numeric_limits<decltype(RecordHead::runs)>::m
 constexpr std::uint64_t kReadNsPerKib = 1500;
 constexpr std::uint64_t kStoreNsPerKib = 500;
 constexpr std::uint64_t kReplayPageNs = 2100;
-/// What nobody waits for is written when it takes this part of the ring in memory.
+/// Records that no thread waits for are written when they take this part of the ring in memory.
 constexpr std::uint64_t kMuchPart = 8;
 /// So much of the ring is kept for what has begun.
 constexpr std::uint64_t kKeptPart = 4;
@@ -100,7 +100,7 @@ void Journal::pad_to(JournalPlace place) noexcept {
 //                                                                      recovery
 //   1     the engine's stores            memory       -                gone
 //   2     a flush notes its lines        memory       -                gone
-//   3     a fence marks the lines'       the ring in  step 4           gone; nobody was promised it
+//   3     a fence marks the lines'       the ring in  step 4           gone; it was not promised
 //         pages, takes a place, copies   memory
 //         the images
 //   4     the batch, up to a page        journal      its own write,   replays all of it, or the

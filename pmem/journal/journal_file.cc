@@ -85,10 +85,10 @@ Status JournalFile::lock() const {
                             path_));
 }
 
-/// Whether the file has zeros only, but for a head that a power cut has torn. A journal is made so,
-/// and gets a record, and the other copy of its head, before anybody may need it. So nothing is
-/// lost if it begins anew. A damaged journal that is needed has more. A head without the magic may
-/// belong to any file.
+/// Whether the file has zeros only, but for a head that a power cut has torn. A new journal looks
+/// so. It gets a record, and the other copy of its head, before a pool may need it. So nothing is
+/// lost if it begins anew. A damaged journal that a pool needs has more. A head without the magic
+/// may belong to any file.
 Result<bool> JournalFile::has_only_torn_head(std::uint64_t file_bytes) const {
   std::array<Page, 16> part;
   std::uint64_t heads = 0;

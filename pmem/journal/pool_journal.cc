@@ -103,8 +103,8 @@ Status PoolJournal::take_left_records(const ReplayMemory& memory, ReplayEnd& end
 
 /// Openings that are cut short again and again each append a page, so a journal that is half full
 /// is emptied before it is used. Usually the pace of checkpoints keeps it emptier. Protocol
-/// checkpoint from step 3 on; nobody appends meanwhile. The new tail has an epoch without records:
-/// a torn batch may have left whole records of the former epoch behind its end.
+/// checkpoint from step 3 on; no thread appends meanwhile. The new tail has an epoch without
+/// records: a torn batch may have left whole records of the former epoch behind its end.
 Status PoolJournal::make_room(const Target& target, ReplayEnd& end) {
   JournalHead head = file_.head();
   const JournalPlace place = page_end(end.place);

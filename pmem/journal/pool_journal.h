@@ -68,7 +68,7 @@ class PoolJournal {
 };
 
 /// Stores what the journal `id` of the pool at `pool_path` has into a view of the pool's file, for
-/// somebody who only reads. Fails as PoolJournal::recover.
+/// a process that only reads. Fails as PoolJournal::recover.
 Status replay_into_view(const std::string& pool_path, std::uint64_t pool_uuid, std::uint64_t id,
                         const ReplayMemory& view);
 

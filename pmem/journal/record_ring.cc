@@ -127,7 +127,7 @@ Result<RecordRing> RecordRing::named(const JournalFile& journal, JournalPlace du
     ::unlink(path.c_str());
     return status;
   }
-  // Root may work for the journal's owner, who opens it next.
+  // Root may work for the journal's owner, whose process opens it next.
   if (journal.id().owner != ::geteuid())
     static_cast<void>(::fchown(file.fd(), journal.id().owner, journal.id().group));
   ring.head_->magic = kRingMagic;

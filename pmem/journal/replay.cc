@@ -57,7 +57,7 @@ bool is_revoked_run(RecordKind kind, std::uint64_t offset, std::uint64_t bytes) 
   return kind == RecordKind::kRevoke && offset % kPageBytes == 0 && bytes % kPageBytes == 0;
 }
 
-/// Does what a record says that begins at `place`.
+/// Replays the record that begins at `place`.
 Status take_record(std::span<const std::byte> record, const ReplayMemory& memory,
                    const std::string& where, JournalPlace place) {
   const RecordHead head = head_of(record);

@@ -15,8 +15,8 @@
 
 namespace flugs::pmem {
 
-/// Makes records durable for whom nobody waits, some time after they were appended, in a thread of
-/// its own that starts when it is first needed. Calls back those that asked for it.
+/// Makes records durable that no thread waits for, some time after they were appended, in a thread
+/// of its own that starts when it is first needed. Calls back those that asked for it.
 /// Thread-safety: any thread, except creating and destroying.
 class SoonWriter {
  public:

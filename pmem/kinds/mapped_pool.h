@@ -53,7 +53,7 @@ class MappedPool : public Pool, public SegmentSource {
   /// Everything that was flushed lies on the devices, and waits nowhere before them, when this
   /// returns ok. Called only if they count their shutdowns.
   virtual Status drain() { return {}; }
-  /// Closing: the pool is no longer in use. Nobody may store into it afterwards.
+  /// Closing: the pool is no longer in use. No thread may store into it afterwards.
   void end_use() noexcept;
   /// Makes a new pool: arenas as given, the first segment provided, the header last.
   Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);

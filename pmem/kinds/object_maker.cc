@@ -25,7 +25,7 @@ namespace flugs::pmem {
 namespace {
 
 constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
-// The largest pool has an arena in each zone, the last of which may be cut off.
+// The largest pool has an arena in each zone. The last zone may be cut off.
 static_assert(kPoolBytesMax / kZoneBytes + 1 <= kArenaCountMax);
 
 /// The functions of libpmemobj that we use.

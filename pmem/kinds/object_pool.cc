@@ -85,7 +85,7 @@ Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
 //   step  store                          made durable by        power cut just after it: recovery
 //   1     size, blocks, pool of          fsync, libpmemobj      no file
 //         libpmemobj
-//   2     what is ours in it             pool-create's fences   no file
+//   2     our structures in it           pool-create's fences   no file
 //   3     the path                       fsync of the folder    no file, or a whole pool
 // Must hold:  1 and 2 before 3. Where the file system has no files without a path (see
 //             PoolFile::create) 3 comes first. Then, until 2 is done, opening refuses the file.

@@ -136,7 +136,7 @@ Status ObjectPool::begin_journal(std::uint64_t pool_uuid, std::uint64_t named,
 //             the medium could name a journal that begins anew, or not the one that has promises.
 //             3 before 5, and before anything is promised: a file that has pages of checkpoints,
 //             but does not name the journal, would be taken for whole.
-//             3 before 4: nobody could use a journal that no file names and that is not closed.
+//             3 before 4: no pool could use a journal that no file names and that is not closed.
 //             4 before anything is promised: until then another pool may begin the journal anew,
 //             if this one is moved away.
 //             3 before any direct write: replay would not know what it has revoked.
@@ -167,7 +167,7 @@ void ObjectPool::write_directly() noexcept {
     medium().set_page_writer(&journal_->direct_writer(), direct_write_bytes_);
 }
 
-// Protocol journal-end. When the pool is closed, and nobody else uses it.
+// Protocol journal-end. When the pool is closed, and no other thread uses it.
 //   step  store                        made durable by     power cut just after it: recovery
 //   1     all dirty pages              checkpoint          replays what the journal has left
 //   2     the journal's head: closed   its own write       the same
@@ -207,7 +207,7 @@ Status ObjectPool::do_without_journal() {
 }
 
 // Protocol hole-punch, step 2. The pieces' records in the journal stay; replay may store into free
-// space, which nobody reads.
+// space, which no thread reads.
 // Must hold:  the record that made the space free be durable before the blocks go.
 //             No copy of these pages be on its way to the file.
 Status ObjectPool::punch_with_journal(std::uint64_t offset, std::uint64_t bytes) {

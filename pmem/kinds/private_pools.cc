@@ -81,7 +81,7 @@ Result<std::unique_ptr<Pool>> ReadOnlyPool::open(const PoolOptions& options) {
   return std::unique_ptr<Pool>(std::move(pool));
 }
 
-// Nobody may cut the file off while it is mapped: its lock keeps other openers out.
+// No process may cut the file off while it is mapped: its lock keeps other openers out.
 Status ReadOnlyPool::take_file(const PoolOptions& options) {
   const std::span<std::byte> bytes = view_.bytes();
   Status status = check_object_head(bytes, path());

@@ -30,9 +30,9 @@ class OwnMemoryPool final : public MappedPool {
   AddressSpace space_;
 };
 
-/// A pool in a file that this process reads and nobody writes meanwhile. Recovery, and everything
-/// else that would write to the pool, writes to pages of this process. The file needs no permission
-/// to be written.
+/// A pool in a file that this process reads and no process writes meanwhile. Recovery, and
+/// everything else that would write to the pool, writes to pages of this process. The file needs no
+/// permission to be written.
 class ReadOnlyPool final : public MappedPool {
  public:
   /// Fails as Pool::open; kBusy: a process has the pool open for writing.

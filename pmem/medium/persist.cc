@@ -121,7 +121,7 @@ void Persister::zero_unshared(void* address, std::size_t bytes, Label label) noe
     std::memset(address, 0, bytes);
 }
 
-/// What is not whole pages, at both ends, is flushed as anything else.
+/// The parts of pages at both ends are flushed as by `flush`.
 void Persister::flush_pages(std::byte* address, std::size_t bytes, Label label) noexcept {
   FLUGS_DCHECK(address >= medium_.base());
   std::byte* const end = address + bytes;

@@ -79,9 +79,9 @@ class Pool {
   /// incompatible feature bits), kCorrupt (checksum, truncated), kReadOnly (no permission to
   /// write), kIoError; if the pool must grow, as `grow`.
   static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
-  /// Opens an existing pool that nobody has open for writing. What recovery and later work write
-  /// stays in this process; the file stays as it is. Fails as `open`, also on a pool that may only
-  /// be read; kBusy: it is open for writing. kReadOnly: max_bytes is not the size that it has.
+  /// Opens an existing pool that no process has open for writing. What recovery and later work
+  /// write stays in this process; the file stays as it is. Fails as `open`, also on a pool that may
+  /// only be read; kBusy: it is open for writing. kReadOnly: max_bytes is not the size that it has.
   static Result<std::unique_ptr<Pool>> open_to_read(const PoolOptions& options);
   /// A new pool in memory of its own; `options` needs no path.
   static Result<std::unique_ptr<Pool>> create_in_own_memory(const PoolOptions& options);
@@ -117,7 +117,7 @@ class Pool {
   virtual bool warm(Extent extent) noexcept;
 
   /// These bytes will be read soon, most of them. In a pool that is larger than memory, pages are
-  /// read in one by one, when somebody needs them; this has many read in at once. Elsewhere it does
+  /// read in one by one, when a thread needs them; this has many read in at once. Elsewhere it does
   /// nothing. Thread-safety: any thread.
   virtual void read_ahead(std::span<const std::byte> bytes) noexcept;
 

@@ -221,7 +221,7 @@ void set_journal_id(PoolRoot& root, std::uint64_t id, Persister& persister) noex
 //   2     header 0, the same           persist           finds it whole, or torn and repairs it
 // Must hold:  1 before 2, else both copies could be torn.
 //             Opening: 2 on the devices (Pool's drain, fsync) before anything but header-repair is
-//             stored, else lines could be lost that nobody suspects.
+//             stored, else lines could be lost without a sign of it.
 //             Closing: all stores on the devices (fsync) before 1, for the same reason.
 void set_in_use(PoolRoot& root, ShutdownCount by, Persister& persister) noexcept {
   FLUGS_CHECK(by.devices != 0 || by.count == 0);

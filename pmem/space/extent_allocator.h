@@ -18,7 +18,7 @@ struct Extent {
 };
 
 /// What an extent is for. When the pool is nearly full, the rest of it, the reserve, is kept for
-/// work that gives space back: else nobody could delete anything any more.
+/// work that gives space back: else no transaction could delete anything any more.
 enum class Purpose : std::uint8_t {
   kNewData,
   kMerge,    ///< of many chunks at a time: may use the reserve, but for what deletions need

@@ -38,7 +38,7 @@ class FreeMap {
   std::uint64_t bytes_ending_at(std::uint64_t offset) const noexcept;
 
   std::uint64_t free_bytes() const noexcept { return free_bytes_; }
-  /// Of these, the ones that Reserve counts.
+  /// The part of free_bytes that Reserve counts.
   std::uint64_t reservable_bytes() const noexcept { return reservable_bytes_; }
   std::uint64_t piece_count() const noexcept { return by_offset_.size(); }
   std::uint64_t largest_bytes() const noexcept {

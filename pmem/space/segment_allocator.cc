@@ -273,7 +273,7 @@ std::uint64_t SegmentAllocator::hand_out(Extent extent) {
 // Protocol extent-touch. Under map_mutex_, before the extent is handed out.
 //   step  store                    made durable by    power cut just after it: recovery
 //   1     arena.touched_limit      persist (8 bytes)  takes the space below for used: it zeroes
-//                                                     what of it nobody claims before handing out
+//                                                     what no owner claims before handing it out
 // Must hold:  1 before the owner stores into the extent, else a later process would hand out space
 //             that is not zero as zero.
 // Need not:   anything about the extent itself. It has no owner until one publishes a pointer to

@@ -47,7 +47,8 @@ std::uint64_t SegmentAllocator::likely_hole_bytes() const noexcept {
   return std::min(unclaimed, hole_bytes_.load());
 }
 
-// Protocol hole-punch. Under grow_mutex_; the pieces are free, and nobody can take them meanwhile.
+// Protocol hole-punch. Under grow_mutex_; the pieces are free, and no thread can take them
+// meanwhile.
 //   step  store                   made durable by     power cut just after it: recovery
 //   1     hole_bytes, greater     hole-count          takes more free space for holes than there
 //                                                     are: it is provided before it is used
@@ -121,8 +122,8 @@ void SegmentAllocator::punch(std::span<const Extent> pieces) {
 }
 
 /// After opening, holes_ has all free pieces, whether they are holes or not. If many are not, or if
-/// no slack is wanted, all of them become holes. They stay in the map: nobody takes from it without
-/// grow_mutex_.
+/// no slack is wanted, all of them become holes. They stay in the map: no thread takes from it
+/// without grow_mutex_.
 void SegmentAllocator::punch_again(Slack slack) {
   bool is_first = true;
   std::uint64_t from = 0;
@@ -163,7 +164,7 @@ Status SegmentAllocator::fill_hole(std::uint64_t bytes, std::uint64_t step, bool
     const std::scoped_lock map_lock(map_mutex_);
     piece = holes_.take(std::min(std::max(bytes, step), holes_.largest_bytes()));
   }
-  FLUGS_CHECK(piece.has_value());  // nobody else takes from holes_ meanwhile
+  FLUGS_CHECK(piece.has_value());  // no other thread takes from holes_ meanwhile
   Status status = source_.provide(piece->offset, piece->bytes);
   if (status.code() == StatusCode::kOutOfSpace && piece->bytes > bytes) {
     // The medium may have less than a step, but enough.
@@ -178,7 +179,7 @@ Status SegmentAllocator::fill_hole(std::uint64_t bytes, std::uint64_t step, bool
   return end_filling(*piece, std::move(status));
 }
 
-/// Step 2, if step 1 went well: `provided`. Until now nobody else had the piece.
+/// Step 2, if step 1 went well: `provided`. Until now no other thread had the piece.
 Status SegmentAllocator::end_filling(Extent piece, Status provided) {
   std::uint64_t left = 0;
   {

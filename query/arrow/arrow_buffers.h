@@ -16,7 +16,7 @@ using ArrowBuffer = std::unique_ptr<std::byte[]>;
 ArrowBuffer validity_of(std::span<const std::uint8_t> nulls, std::size_t& null_count);
 /// A bit for each value, 1 where it is not 0.
 ArrowBuffer bits_of(std::span<const std::int64_t> values);
-/// Integers, each of which fits.
+/// Integers. Each of them fits the form.
 ArrowBuffer in_form(IntForm form, std::span<const std::int64_t> values);
 
 }  // namespace flugs::query

@@ -54,7 +54,7 @@ std::string format_of(const ResultColumn& column) {
   FLUGS_CHECK(false);
 }
 
-/// Releases a child that nobody has moved away, in case its parent cannot be made.
+/// Releases a child that has not been moved away, in case its parent cannot be made.
 struct Releasing {
   template <typename Struct>
   void operator()(Struct* child) const noexcept {

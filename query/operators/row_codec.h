@@ -10,7 +10,7 @@
 namespace flugs::query {
 
 /// Rows of a schema as records of equal length, for a temporary file of one query: a word for each
-/// number or code, two for a text (its address and its size: RunContext says who owns the bytes),
+/// number or code, two for a text (its address and its size: RunContext says what owns the bytes),
 /// and a bit for each NULL.
 class RowCodec {
  public:

@@ -18,7 +18,7 @@ class RowRecords {
   RowRecords(const KeyShape& shape, const std::vector<BoundAggregate>& aggregates);
 
   std::size_t words() const noexcept { return words_; }
-  /// The values of an aggregate's argument for the rows of a batch that is to be added.
+  /// The values of an aggregate's argument for the rows of the batch that will be added.
   void set_argument(std::size_t aggregate, ColumnView values, std::size_t rows);
   /// Adds the rows with these keys and hashes. Fails as RecordParts::add.
   void add(const KeyWords& keys, const std::uint64_t* hashes, std::size_t rows, RecordParts& to);

@@ -104,7 +104,7 @@ class TableScan : public Source {
   std::vector<std::uint32_t> output_columns_;
   bool has_row_ids_ = false;  // then segments are not offered to the sink as they are
   std::vector<Morsel> morsels_;
-  std::size_t by_header_ = 0;            // of these, segments of which only the header is read
+  std::size_t by_header_ = 0;            // the morsels whose segment's header is enough
   std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
   std::vector<Ranges> ranges_;  // by worker, in the segment of its morsel

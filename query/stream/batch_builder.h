@@ -41,8 +41,8 @@ class BatchBuilder {
                             std::uint32_t first, std::size_t count);
   /// The rows taken so far, and begins anew. There must be some.
   ReadyBatch take();
-  /// From now on no batch gives room back that it does not need, for a user who soon gives the
-  /// whole batch back.
+  /// From now on no batch gives room back that it does not need. For a user that gives the whole
+  /// batch back soon.
   void keep_room() noexcept { keeps_room_ = true; }
   /// Takes back the memory of a batch that it has made. There must be no rows.
   void reuse(std::vector<BatchValues> columns);

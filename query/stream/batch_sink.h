@@ -37,7 +37,7 @@ class BatchSink : public Sink {
   /// The rows that the worker has pushed and not yet taken; nothing: none. Only with keep_apart.
   std::optional<ReadyBatch> take_own(std::uint32_t worker);
   std::size_t own_rows(std::uint32_t worker) const noexcept;
-  /// A batch of the worker's, whose memory is used again if nobody else has it.
+  /// A batch of the worker's. Its memory is used again if no other object holds it.
   void give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch);
 
   void push(const Batch& batch, std::uint32_t worker) override;

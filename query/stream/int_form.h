@@ -20,7 +20,8 @@ constexpr IntForm arrow_form(Type type) noexcept {
   return type == Type::kDecimal ? IntForm::kInt128 : IntForm::kInt64;
 }
 
-/// Writes `count` integers in a form, each of which fits; 0 where `nulls`, which may be null, is 1.
+/// Writes `count` integers in a form that each of them fits; 0 where `nulls`, which may be null, is
+/// 1.
 void put_integers(IntForm form, const std::int64_t* from, const std::uint8_t* nulls,
                   std::size_t count, void* out) noexcept;
 

@@ -156,7 +156,7 @@ class QueryProgress {
 
 /// Data that the operators of one run share.
 ///
-/// It also defines who owns the bytes of texts. During a run every text is a view: in a batch, in
+/// It also defines what owns the bytes of texts. During a run every text is a view: in a batch, in
 /// held Rows, in the table of a group by, in a CodeDomain. The bytes belong to
 ///   - a table: the transaction, which is visited during the run, keeps all that it may see;
 ///   - a result that is an input: `query` keeps it;

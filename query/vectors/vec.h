@@ -37,7 +37,7 @@ constexpr std::size_t bytes_of(Form form) noexcept {
 }
 
 /// A column of a batch, wherever it lies. At a NULL it has 0, an empty text, or any code. For a
-/// text it has only the view: RunContext says who owns the bytes.
+/// text it has only the view: RunContext says what owns the bytes.
 struct ColumnView {
   const void* data = nullptr;
   const std::uint8_t* nulls = nullptr;  ///< 1 at a NULL; null when no value is NULL

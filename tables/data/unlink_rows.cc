@@ -21,8 +21,8 @@ void undo_index_change(TableData& data, const IndexChange& change) {
 //   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
 //                           slot's next commit; at once, as
 //                           commit/4, when the pool is full
-//   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
-//         of a new row                                         committed: the row is not there
+//   2     cells and stamps  commit/1 of the transaction that   created is 0 or a tag that is not
+//         of a new row      reuses the row                     committed: the row is not there
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {

@@ -55,7 +55,7 @@ KeyColumns::KeyColumns(const RowStore& rows, const columns::ColumnArray& columns
     if (columns_[column]->nullable()) note_nullable(column);
 }
 
-// Whoever meets a row with NULL sees the store: the row was written after it.
+// A thread that meets a row with NULL sees the store: the row was written after it.
 void KeyColumns::note_nullable(std::size_t column) noexcept {
   if (has_column(column)) has_nullable_.store(true, std::memory_order_relaxed);
   const auto hashed = columns().first(hashed_columns_);

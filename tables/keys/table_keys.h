@@ -122,7 +122,7 @@ class TableKeys {
     set_size(place + 1);
     found_.fetch_or(bit(place), std::memory_order_seq_cst);
   }
-  /// The schema has this many places, of which the last may be empty.
+  /// The schema has this many places. The last one may be empty.
   void set_size(std::size_t size) noexcept {
     if (size > size_.load(std::memory_order_relaxed)) size_.store(size, std::memory_order_relaxed);
   }

@@ -309,7 +309,7 @@ Result<std::uint64_t> RowGroup::make_block(std::uint32_t block, pmem::Persister&
   return extent->offset;
 }
 
-// Protocol version_block: MVCC entries for rows of a group of which none was deleted yet.
+// Protocol version_block: MVCC entries for rows of a group before the first of them is deleted.
 //   step  store                              made durable by     power cut just after it: recovery
 //   1     entries: created, not deleted      flush, fence        block unreachable: free space
 //   2     the group's pointer to the block   persist (8 bytes)   no row of it is deleted

@@ -17,7 +17,7 @@
 namespace flugs::engine {
 
 /// Rows that a statement has made so far. They are listed only when needed: cascades hardly ever
-/// come to a row of which the transaction has made another version.
+/// come to a row that the transaction has replaced by another version.
 class RowsMade {
  public:
   RowsMade(const TransactionContext& context, const TransactionMark& mark)

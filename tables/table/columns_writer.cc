@@ -143,8 +143,8 @@ Status ColumnsWriter::insert_block(std::size_t rows) {
   return why.ok() ? Status() : at_row(block_->first + good, why);
 }
 
-// Returns the number of rows before the first that a column refuses. Of several columns that refuse
-// that row, `stopped_by` is the first.
+// Returns the number of rows before the first that a column refuses. `stopped_by` is the first
+// column that refuses that row.
 std::size_t ColumnsWriter::read(std::size_t rows, std::size_t& stopped_by) {
   std::size_t good = rows;
   for (std::size_t i = 0; i < readers_.size(); ++i) {

@@ -29,9 +29,9 @@ struct TableData;
 /// sees, in any order, completes the index. If a version has been replaced since, the index already
 /// has the newer one, which leads to it.
 ///
-/// A unique key: a writer finds the rows that are entered already, and is refused. Of two rows from
-/// before, the second meets the first when it is entered. A row that one meets may be about to come
-/// or go, so both are checked again at the end.
+/// A unique key: a writer finds the rows that are entered already, and is refused. If two rows from
+/// before have the same key, the second meets the first when it is entered. The first may be about
+/// to come or go, so both are checked again at the end.
 ///
 /// Thread-safety: one thread.
 class KeyBuild {

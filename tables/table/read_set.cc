@@ -99,8 +99,8 @@ void ReadSet::add_refused_insert(const Table& table, std::span<const Value> valu
     add_keys(*this, table, keys, [&](std::uint16_t column) { return values[first + column]; });
 }
 
-// That the row is not there, or no longer, has been read as well. Keys of other columns are the
-// row's own.
+// The transaction has also read that the row is not there, or no longer. Keys of other columns are
+// the row's own.
 void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
                                  std::span<const ColumnValue> changes, StatusCode why) {
   add_row(table, row);

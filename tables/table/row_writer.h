@@ -40,7 +40,7 @@ class RowWriter final {
   RowWriter(Table& table, TransactionContext& context) noexcept;
 
   Result<RowId> insert(std::span<const Value> values);
-  /// Inserts a row of which some values are given: the others are their defaults, or NULL.
+  /// Inserts a row with the given values. Other columns get their defaults, or NULL.
   Result<RowId> insert(std::span<const ColumnValue> given);
   /// Inserts rows: `values` has row after row a value per column. All are inserted, or none.
   /// kCancelled: the caller asked to stop, or the transaction must end.
@@ -68,7 +68,7 @@ class RowWriter final {
   friend class ColumnsWriter;
   using KeyHashes = std::array<std::uint64_t, kKeysMax>;
 
-  // Values, before anything is written: how many, of which types, what is missing.
+  // Checks of values before anything is written: their number, their types, missing ones.
   Status check_width(const TableDefinition& now, std::size_t width) const;
   std::size_t width_of(const TableDefinition& now, std::span<const Value> values,
                        std::span<const RowId> ids) const noexcept;

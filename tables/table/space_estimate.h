@@ -13,8 +13,8 @@ namespace flugs::engine {
 struct TableData;
 
 /// What a merge of everything would give back of a table. Looks at one row in `step`: with 1 the
-/// counts of rows are exact while nobody writes. Reads a line of the pool for each of these rows in
-/// the delta, for each deleted one in main, and for each long text.
+/// counts of rows are exact while no thread writes. Reads a line of the pool for each of these rows
+/// in the delta, for each deleted one in main, and for each long text.
 ///
 /// Thread-safety: one thread, which may have an open transaction. Others may write to the table,
 /// merge it and drop it meanwhile.

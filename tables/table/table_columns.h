@@ -102,8 +102,8 @@ class TableColumns final {
   TableData& data_;
   TableReferences& references_;
   std::vector<ChangedColumnLayout> changed_;
-  /// A dropped column of which nothing had values at opening: a substitute that owns nothing stands
-  /// in for it.
+  /// A dropped column whose values no chunk and no group had at opening. A substitute that owns
+  /// nothing stands in for it.
   struct Forgotten {
     std::unique_ptr<columns::ColumnLayout> layout;  // of the substitute
     std::unique_ptr<columns::Column> column;

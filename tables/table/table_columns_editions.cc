@@ -57,7 +57,7 @@ void TableColumns::make_editions() {
   }
 }
 
-// Opening, when the rows are known: loads those former editions of which there are rows.
+// Opening, when the rows are known: loads the former editions that rows have.
 Status TableColumns::load_former_editions() {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     columns::Column* former = data_.columns[i]->former();

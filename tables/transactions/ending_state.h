@@ -105,7 +105,8 @@ class EndingState final {
                           cancelled_.load(std::memory_order_seq_cst) == id();
     return __builtin_expect(is_asked, 0) && must_end();
   }
-  /// After `must_end` was true: other threads are in calls, so nobody may end the transaction yet.
+  /// After `must_end` was true: other threads are in calls, so no thread may end the transaction
+  /// yet.
   bool is_in_shared_call() const noexcept {
     return shared_calls_.load(std::memory_order_seq_cst) != 0;
   }

@@ -8,7 +8,7 @@
 
 namespace flugs::tools {
 
-/// Somebody else who fills the file system of a pool, and frees it again. A file beside the pool
+/// Another program that fills the file system of a pool, and frees it again. A file beside the pool
 /// takes the space; it is removed at the end, also if the process is interrupted.
 class MediumFiller {
  public:

@@ -16,8 +16,9 @@ namespace flugs::tools {
 
 namespace {
 
-/// One user until the process is killed, or a step fails, which none may. Only on a medium that
-/// somebody fills a step may find no space: then it leaves nothing behind, and is tried again.
+/// One user until the process is killed, or until a step fails. No step may fail, but on a medium
+/// that another program fills it may find no space: then it leaves nothing behind, and is tried
+/// again.
 void run_user(Database& database, RandomWitness& witness, std::uint32_t index) {
   bench::RandomUser user(database, witness.seed, index);
   RandomWitness::User& progress = witness.user[index];

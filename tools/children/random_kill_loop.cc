@@ -35,7 +35,7 @@ struct Figures {
   std::uint64_t in_flight = 0;  ///< begun, not acknowledged, and found to have happened
   std::uint64_t lost_acknowledged = 0;
   std::uint64_t failures = 0;
-  std::uint64_t fills = 0;    ///< of the medium, by somebody else
+  std::uint64_t fills = 0;    ///< of the medium, by another program
   std::uint64_t refused = 0;  ///< steps that found no space, and were tried again
   std::string medium;
   std::string guarantee;
@@ -101,8 +101,8 @@ class RandomKillLoop {
     return {};
   }
 
-  /// When somebody else fills the medium. The process may be killed, and the audit run, while it is
-  /// full.
+  /// When another program fills the medium. The process may be killed, and the audit run, while it
+  /// is full.
   enum class Fill : std::uint8_t { kNone, kFreed, kKilled, kBefore };
   Fill fill_of(std::uint32_t round) const noexcept {
     return filler_ ? static_cast<Fill>(round % 4) : Fill::kNone;

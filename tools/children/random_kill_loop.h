@@ -23,7 +23,7 @@ struct RandomWitness {
   std::uint32_t users;
   IndexPlace index_place;
   std::atomic<std::uint32_t> is_running;
-  std::uint32_t may_be_full;           ///< somebody fills the medium: a refused step is tried again
+  std::uint32_t may_be_full;  ///< a program fills the medium: a refused step is tried again
   std::atomic<std::uint64_t> refused;  ///< with kOutOfSpace
   User user[kRandomUsersMax];
 };

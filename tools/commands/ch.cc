@@ -180,7 +180,7 @@ class ChCommand {
                     "the pool already holds TPC-C's tables, but a run needs a new population: name "
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
-    // The eleven queries here need none of them; those who query a kept pool in SQL do.
+    // The eleven queries here need none of them. Queries in SQL on a kept pool need them.
     Status made = bench::make_ch_tables(database, population.seed);
     if (!made.ok()) return made;
     Result<bench::TpccLoad> load = bench::load_tpcc(

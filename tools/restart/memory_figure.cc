@@ -113,7 +113,7 @@ Status measure_in_memory(const MemoryRunOptions& options, const RestartEngine& e
   plan.index_place = engine.index_place;
   plan.mix = bench::TatpMix::kRead;
   plan.distribution = options.distribution;
-  plan.log_entries = 1;  // nobody writes
+  plan.log_entries = 1;  // no transaction writes
   plan.is_merged = true;
   if (group->path().size() >= sizeof plan.memory_group)
     return Status(StatusCode::kIoError, group->path() + ": the path is too long");

@@ -13,7 +13,7 @@ namespace flugs::tools {
 
 namespace {
 
-/// Of this process, in nanoseconds.
+/// The processor time of this process, in nanoseconds.
 double processor_ns() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -12,7 +12,7 @@ namespace flugs::tools {
 struct SqlFigure {
   std::string what;
   std::string unit;  ///< "us" or "ns"
-  // Of processor time, one per run.
+  // Processor times, one per run.
   std::vector<double> flugs;
   std::vector<double> sqlite;
 };

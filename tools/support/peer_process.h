@@ -13,7 +13,7 @@ namespace flugs::tools {
 /// Fails with kNotFound (it was not built).
 Result<std::string> peer_program(const std::string& name);
 
-/// Runs it with `exchange`, which says what it is to do and gets what came of it. Makes the new
+/// Runs it with `exchange`, which says what it must do and gets its result. Makes the new
 /// directory, and removes it. Gives whether all that the program checked did hold.
 /// Fails with kInvalidArgument (the path is longer than an exchange can say), kIoError, kCorrupt
 /// (it crashed).

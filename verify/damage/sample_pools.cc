@@ -170,7 +170,7 @@ class Filler {
     by_source.columns = {"source", "id"};
     return core_.add_key(*log, by_source).status();
   }
-  /// Drops a column of which rows have values: otherwise nothing of it would be read any more.
+  /// Drops a column that rows have values of: otherwise nothing of it would be read any more.
   /// Gives two columns another type while rows in chunks and in groups have their earlier editions.
   Status cut_log() {
     const Result<TableId> log = core_.find_table("log");

@@ -10,8 +10,8 @@
 
 namespace flugs::tools {
 
-/// TATP's tables in a store of keys and values: the four tables, and the subscribers' numbers, each
-/// of which leads to an id.
+/// TATP's tables in a store of keys and values: the four tables, and the subscribers' numbers. Each
+/// number leads to an id.
 enum class KvTable : std::uint8_t {
   kSubscriber,
   kNumber,
