@@ -1,4 +1,5 @@
-// A full pool is no dead end. FLUGS_CASES is the number of drawn cases, FLUGS_SEED the first seed.
+// Rows can be deleted, merged and inserted again in a full pool. FLUGS_CASES is the number of drawn
+// cases, FLUGS_SEED the first seed.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
