@@ -21,7 +21,7 @@ constexpr std::size_t kLopsidedHints = 16;
 // Longer chains of segments are not rewritten each time that one of their segments wants room.
 constexpr std::size_t kChainMax = 16;
 
-// What a change of one segment remembers. A table whose entries come and go allocates nothing; a
+// The memory of a change of one segment. A table whose entries come and go allocates nothing; a
 // chain of segments takes more from the heap.
 class Scratch {
  public:

@@ -288,8 +288,8 @@ bool Merger::choose_and_merge(Watched& watched, const MergePolicy& policy, Table
   const bool is_any_enough =
       is_full || pressure != Pressure::kNone || (plan.bytes >= kOftenReadBytes && is_often);
   if (!is_wanted(table, policy, plan, is_any_enough) && !merge.has_wasteful_columns()) {
-    // Too little of what is read is quiet. The search took time that grows with the delta, so the
-    // next one for this reason waits for as many reads again.
+    // Too few of the chunks that queries read are quiet. The search took time that grows with the
+    // delta, so the next one for this reason waits for as many reads again.
     if (is_often) merge.forget_reads();
     return false;
   }

@@ -24,7 +24,7 @@ constexpr std::uint64_t kStoreNsPerKib = 500;
 constexpr std::uint64_t kReplayPageNs = 2100;
 /// Records that no thread waits for are written when they take this part of the ring in memory.
 constexpr std::uint64_t kMuchPart = 8;
-/// So much of the ring is kept for what has begun.
+/// This part of the ring is kept for calls that have begun.
 constexpr std::uint64_t kKeptPart = 4;
 constexpr int kSpinsMax = 100;
 
@@ -273,8 +273,8 @@ void Journal::when_durable(JournalPlace place, std::function<void(const Status&)
   soon_.when_durable(place, std::move(callback));
 }
 
-/// Waits while the journal is nearly full. What has begun finds the rest, so it hardly ever waits
-/// for a checkpoint, which may fail.
+/// Waits while the journal is nearly full. A call that has begun finds the rest of it, so it hardly
+/// ever waits for a checkpoint, which may fail.
 Status Journal::check_writable(std::uint64_t bytes) {
   if (!needs_look_.load(std::memory_order_relaxed)) return {};
   Lock lock(mutex_);

@@ -81,7 +81,7 @@ class GroupBySink : public Sink {
     std::vector<CodeMarks> marks;  // by aggregate
     std::uint64_t rows_by_codes = 0;
     std::uint64_t hand_overs = 0;
-    // What did not stay in the cache. Null: nothing yet.
+    // Records that did not stay in the cache. Null: there is none yet.
     std::unique_ptr<RecordParts> parts;               // groups
     std::unique_ptr<RecordParts> rows;                // that went past the table
     std::vector<std::unique_ptr<RecordParts>> pairs;  // by aggregate; of group and value

@@ -57,7 +57,7 @@ struct DeltaSegment::Step {
   std::uint32_t first = 0;
   std::size_t count = 0;
   std::array<std::uint64_t, kRows / 64> wanted{};  // a bit per row that counts
-  // With room for what kernels may read behind them.
+  // Longer than kRows, because kernels may read behind the rows.
   alignas(64) std::array<std::uint32_t, kRows + 16> codes{};
   alignas(64) std::array<std::int64_t, kRows + 8> values{};
 
@@ -94,7 +94,7 @@ struct DeltaSegment::Step {
       if (any != 0) take(step, done / 64);
     }
   }
-  /// The same; then copies what is left of `wanted` to the mask.
+  /// The same; then copies `wanted` to the mask.
   template <typename Narrow>
   static void narrow_each(std::uint32_t first, std::size_t count, std::uint64_t* mask,
                           Narrow&& narrow) {

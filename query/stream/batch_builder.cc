@@ -80,8 +80,8 @@ std::size_t BatchBuilder::append(const Batch& from, std::size_t first) {
   std::size_t count = std::min(from.rows - first, rows_max_ - rows_);
   if (count == 0) return 0;
   make_room(count);
-  // A column of texts may have room for fewer rows than those before it got. What these got too
-  // many of is not counted, and the batch is full.
+  // A column of texts may have room for fewer rows than the columns before it got. Their surplus
+  // rows do not count, and the batch is full.
   for (std::size_t c = 0; c < columns_.size(); ++c)
     count = append_values(c, from.columns[c].from(first, columns_[c].form), count);
   FLUGS_CHECK(count != 0 || rows_ != 0);

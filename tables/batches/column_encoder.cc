@@ -13,7 +13,7 @@ namespace {
 using columns::Dictionary;
 constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15u;
 
-// Cheap: what it gives is only where to look, and look again.
+// Cheap: the result only says where to look for the text. The text itself is compared there.
 std::uint64_t sketch_of(std::string_view text) noexcept {
   std::uint64_t first = 0;
   std::uint64_t last = 0;

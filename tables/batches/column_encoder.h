@@ -62,7 +62,7 @@ class ColumnEncoder final {
   Status look_up(columns::Column& column, const BlockColumn& values,
                  std::span<const std::uint16_t> rows, const Call& call, BlockCells& cells);
 
-  const columns::Column* of_ = nullptr;  // what is remembered is of this column,
+  const columns::Column* of_ = nullptr;  // remembered values are of this column,
   std::uint16_t edition_ = 0;            // and of this edition
   const std::size_t entries_;
   std::uint32_t null_code_ = 0;

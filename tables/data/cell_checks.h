@@ -11,7 +11,7 @@ namespace flugs::engine {
 struct TableData;
 
 // Whether the cells of rows in chunks can be what the table wrote: a code names an entry, a text
-// lies inside the pool. What these pass, readers look up without another check. Groups are checked
+// lies inside the pool. Readers look up cells that pass, without another check. Groups are checked
 // when they are loaded. Fail with kCorrupt, which names the first cell that is wrong.
 
 /// Rows of the chunk with row `first`, by the addresses of their cells.

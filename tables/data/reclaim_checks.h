@@ -32,7 +32,7 @@ class ReclaimChecks {
  private:
   struct Check {
     std::uint64_t bytes = 0;
-    std::uint64_t free_bytes_wanted = 0;  ///< 0: space was not what was missing
+    std::uint64_t free_bytes_wanted = 0;  ///< 0: the check did not lack space
   };
   Check& check_of(std::size_t column) {
     if (checks_.size() <= column) checks_.resize(column + 1);

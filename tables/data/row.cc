@@ -57,7 +57,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
   return false;
 }
 
-// Makes a decimal what users get.
+// Gives a decimal the scale of its column, which users expect.
 inline void give_own_scale(const columns::Column& column, Value& value) noexcept {
   if (__builtin_expect(value.scale() == Value::kScaleOfColumn, 0))
     value = value.with_scale(column.scale());

@@ -45,7 +45,7 @@ mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
   }
 }
 
-// What a former edition owns goes as a whole.
+// Only for the newest edition: a former edition gives back all that it owns at once.
 void give_back_text(TableData& data, const LongText& text) noexcept {
   columns::Column& column = *data.columns[text.column];
   if (column.heap_number() == text.heap && !column.is_dropped())

@@ -28,7 +28,7 @@ struct TableData;
 /// check hints or free former editions. After a failure nothing can be written to the table any
 /// more.
 ///
-/// Thread-safety: any thread, except what says "opening".
+/// Thread-safety: any thread, except the functions whose comment says "opening".
 class IndexBuild final {
  public:
   IndexBuild(const TableData& data, RowSweep& sweep) noexcept : data_(data), sweep_(sweep) {}

@@ -48,7 +48,7 @@ void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
 }  // namespace
 
 // Column by column: the loop over the rows of one column keeps its dictionary in the caches, and
-// what they do not hold is fetched this many rows ahead.
+// fetches other lines kDecodedAhead rows ahead.
 void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
   constexpr std::size_t kDecodedAhead = 64;

@@ -108,7 +108,7 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
                                                    ~std::size_t{0}, found);
         !s.ok())
       return s;
-    // It may yet be taken back; what it has done to rows could not be.
+    // The foreign key may yet be taken back; its changes of rows could not be.
     if (foreign->is_pending() && !found.empty()) return in_between(*foreign);
     const bool cascades = action == ReferenceAction::kCascade;
     std::vector<ColumnValue> changes;

@@ -18,9 +18,9 @@ class RowsMade;
 class Table;
 class TransactionContext;
 
-/// The end of a statement that wrote rows of tables with foreign keys: follows these from what the
-/// statement has written, and from what that has written in turn. Checks come when all is done that
-/// the foreign keys demand.
+/// The end of a statement that wrote rows of tables with foreign keys: follows these from the rows
+/// that the statement has written, and from the rows that this writes in turn. Checks come when all
+/// is done that the foreign keys demand.
 ///
 /// Invariant: a statement fulfils all foreign keys of the rows it touched, or leaves nothing
 /// behind. Thread-safety: one thread, as the context.

@@ -35,7 +35,7 @@ class ColumnReclaim final {
   static std::uint64_t bytes_owned(const columns::Column& column);
   /// Bytes of the text that are not in its cell.
   static std::uint64_t long_bytes(std::string_view text) noexcept;
-  /// MergeOptions::waste_bytes in a pool of this size: what is little in a large pool is much in a
+  /// MergeOptions::waste_bytes in a pool of this size: few bytes of a large pool are many of a
   /// small one.
   static std::uint64_t waste_bytes(const MergeOptions& options, std::uint64_t pool_bytes) noexcept;
 

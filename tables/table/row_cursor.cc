@@ -58,7 +58,7 @@ Result<bool> RowCursor::has_row() {
   return true;
 }
 
-// Puts what is left behind what has been read but not given yet.
+// Reads the remaining rows, and puts them behind the rows that were read but not given yet.
 void RowCursor::read_rest() {
   if (has_read_all_ || !failure_.ok()) return;
   std::vector<std::uint32_t> waiting(rows_.begin() + static_cast<std::ptrdiff_t>(at_), rows_.end());

@@ -52,7 +52,7 @@ Status TableColumns::claim_schema() {
 //                                                              is free
 // Must hold:  1 before 2, else the table could be left without a schema. What the new schema names
 //             (columns added) is durable before 2.
-// Need not:   anything of rows: what a change demands of them was seen to before.
+// Need not:   anything of rows: the caller has done before what the change demands of them.
 Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
   Result<TableSchema> completed = complete_schema(std::move(next.schema));
   if (!completed.ok()) return std::move(completed).status();

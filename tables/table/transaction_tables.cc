@@ -21,11 +21,11 @@ LocalRows& SlotRows::add(Table& table) {
 }
 
 // As TransactionManager::undo, for the end of the lists. The order is the same: a row is let go
-// when the indexes are as they were, since the next writer enters what follows it there. What the
-// transaction will flush
-// (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
-// statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted
-// is not used again before the transaction ends, as readers may have its id (give_back).
+// when the indexes are as they were, since the next writer enters the row's next version there. The
+// list of entries that the transaction will flush (`unflushed`) stays: the transaction and its
+// later statements rely on entries of others in it. To flush an entry or hint too many changes
+// nothing. A row that was inserted is not used again before the transaction ends, as readers may
+// have its id (give_back).
 void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
   FLUGS_DCHECK(mark.writes <= writes.size() && mark.index_changes <= index_changes.size());
   for (; index_changes.size() > mark.index_changes; index_changes.pop_back())

@@ -14,7 +14,7 @@ constexpr std::size_t kWritesLookedThrough = 64;
 }  // namespace
 
 // Nothing waits for these flushes, so most are done when the commit comes. Any line may reach the
-// medium at any time: that these do is no promise, and what changes in them until the commit is
+// medium at any time, so these flushes promise nothing. A line that changes until the commit is
 // flushed again (RowWriter::update_in_place).
 void WriteList::flush_ahead(mvcc::Slot& slot) noexcept {
   FLUGS_DCHECK(flushed_ahead_ <= writes_.size());
