@@ -20,10 +20,19 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
   if (context.notes_reads()) context.reads.add_row(table, row.value());
 }
 
-Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
-                          std::size_t key, std::span<const Value> values) {
-  FLUGS_DCHECK(context.notes_reads());
+// Whether the key can be looked up.
+inline Status prepare_get(engine::Table& table, KeyId key) {
+  if (!table.keys().can_find(key.index))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no key {}", table.name(), key.index));
+  if (!table.index_build().is_deferred()) return {};
+  return table.index_build().prepare_lookup(key.index);
+}
+
+inline Result<Row> find(engine::TransactionContext& context, engine::Table& table, std::size_t key,
+                        std::span<const Value> values) {
   Result<Row> row = table.reader().find(context, key, values);
+  if (__builtin_expect(!context.notes_reads(), 1)) return row;
   if (row.ok()) {
     context.reads.add_row(table, row->id().value());
   } else if (row.code() == StatusCode::kNotFound) {
@@ -207,14 +216,40 @@ Result<Row> Transaction::get(KeyId key, std::span<const Value> values) const {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->index_build().is_deferred())
-    if (Status s = target->index_build().prepare_lookup(key.index); !s.ok()) return s;
-  if (__builtin_expect(context_->notes_reads(), 0))
-    return find_and_note(*context_, *target, key.index, values);
-  return target->reader().find(*context_, key.index, values);
+  if (Status s = prepare_get(*target, key); !s.ok()) return s;
+  return find(*context_, *target, key.index, values);
+}
+
+Status Transaction::get_many(KeyId key, std::span<const Value> values,
+                             std::span<std::optional<Row>> rows) const {
+  // As many lines of memory as a processor fetches at the same time, and a few more.
+  constexpr std::size_t kTogether = 16;
+  const engine::Call call(context_);
+  std::fill(rows.begin(), rows.end(), std::nullopt);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(key.table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = prepare_get(*target, key); !s.ok()) return s;
+  const std::size_t width = target->keys()[key.index]->columns().size();
+  if (values.size() != rows.size() * width)
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}, key {}: get_many needs {} for {}, found {}", target->name(),
+                    target->keys()[key.index]->name(), counted(rows.size() * width, "value"),
+                    counted(rows.size(), "row"), values.size()));
+  const engine::RowReader reader = target->reader();
+  for (std::size_t first = 0; first < rows.size(); first += kTogether) {
+    const std::size_t end = std::min(first + kTogether, rows.size());
+    const auto of = [&](std::size_t i) { return values.subspan(i * width, width); };
+    for (std::size_t i = first; i < end; ++i) reader.prefetch(key.index, of(i));
+    for (std::size_t i = first; i < end; ++i) reader.prefetch_rows(*context_, key.index, of(i));
+    for (std::size_t i = first; i < end; ++i) {
+      const Result<Row> row = find(*context_, *target, key.index, of(i));
+      if (row.ok()) rows[i] = *row;
+      if (!row.ok() && row.code() != StatusCode::kNotFound) return row.status();
+    }
+  }
+  return {};
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {

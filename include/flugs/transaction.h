@@ -285,6 +285,13 @@ class Transaction {
   /// kReadCommitted, a newer version of the row is found by the primary key of the table; without
   /// one the call fails with kConflict.
   Result<Row> lock(const Row& row, LockWait wait = {});
+  /// `get` for many keys at once: `values` has those of the first key, then those of the second,
+  /// and so on, and rows[i] becomes the row of key i, or nothing if there is none. It takes less
+  /// time than as many calls of `get`, because look-ups wait for memory at the same time.
+  /// Fails with: kInvalidArgument (as `get`; `values` are not as many as `rows` times the columns
+  /// of the key). `rows` has then nothing for the key that failed, and for those behind it.
+  Status get_many(KeyId key, std::span<const Value> values,
+                  std::span<std::optional<Row>> rows) const;
   /// Starts fetching what `get` with the same arguments will need; several prefetches before
   /// several calls of `get` overlap their cache misses. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;

@@ -154,22 +154,44 @@ std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyInd
   return kNoRow;
 }
 
-void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
-  const KeyIndex& key = *data_.keys[key_index];
-  if (!key.is_unique() || values.size() < key.hashed_columns()) return;
-  if (values.size() == 1)
-    if (const std::uint32_t guess = key.guess().row_of(values.front());
-        guess != kNoRow && data_.rows.exists(guess))
-      return data_.rows.prefetch_in_chunk(guess);
+// The row that a key's guess names for the values, which it may not have; kNoRow: no row.
+inline std::uint32_t RowReader::guess_in_chunk(const KeyIndex& key, Values values) const noexcept {
+  if (values.size() != 1) return kNoRow;
+  const std::uint32_t guess = key.guess().row_of(values.front());
+  return guess != kNoRow && data_.rows.exists(guess) ? guess : kNoRow;
+}
+
+// What a unique key's index is asked for; nothing if the values do not tell.
+inline std::optional<std::uint64_t> RowReader::hash_of(const KeyIndex& key,
+                                                       Values values) const noexcept {
+  if (!key.is_unique() || values.size() < key.hashed_columns()) return std::nullopt;
   const std::size_t count = key.hashed_columns();
   bool is_own = !key.needs_normalising();
   for (std::size_t i = 0; i < count; ++i)
     is_own = is_own && data_.columns[key.columns()[i]]->is_own(values[i]);
-  if (__builtin_expect(is_own, 1)) return key.entries().prefetch(key.hash_of(values.first(count)));
+  if (__builtin_expect(is_own, 1)) return key.hash_of(values.first(count));
   std::array<Value, kKeyColumnsMax> wanted;
   for (std::size_t i = 0; i < count; ++i)
     wanted[i] = data_.columns[key.columns()[i]]->fitted(values[i]);
-  key.entries().prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
+  return key.hash_of(std::span(wanted.data(), key.hashed_columns()));
+}
+
+void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
+  const KeyIndex& key = *data_.keys[key_index];
+  if (!key.is_unique()) return;
+  if (const std::uint32_t guess = guess_in_chunk(key, values); guess != kNoRow)
+    return data_.rows.prefetch_in_chunk(guess);
+  if (const auto hash = hash_of(key, values)) key.entries().prefetch(*hash);
+}
+
+void RowReader::prefetch_rows(TransactionContext& context, std::size_t key_index,
+                              std::span<const Value> values) const noexcept {
+  const KeyIndex& key = *data_.keys[key_index];
+  if (!key.is_unique() || guess_in_chunk(key, values) != kNoRow) return;
+  const auto hash = hash_of(key, values);
+  if (!hash) return;
+  static_cast<void>(key.entries().lookup_outside_runs(*hash, context.scratch.candidates));
+  for (const std::uint32_t head : context.scratch.candidates.view()) data_.rows.prefetch(head);
 }
 
 Status RowReader::find_all(TransactionContext& context, std::size_t key_index,

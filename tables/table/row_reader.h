@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,7 +40,11 @@ class RowReader final {
   Result<Row> read(const TransactionContext& context, RowId row) const;
   Result<Row> find(TransactionContext& context, std::size_t key,
                    std::span<const Value> values) const;
+  /// Starts fetching what `find` reads first: a line of the index, or the row if it can be guessed.
   void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
+  /// Some time after `prefetch`: starts fetching the rows to which the index leads.
+  void prefetch_rows(TransactionContext& context, std::size_t key,
+                     std::span<const Value> values) const noexcept;
   Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
                   FunctionRef<bool(const Row&)> visit) const;
   Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
@@ -86,6 +91,8 @@ class RowReader final {
                             const mvcc::Visibility& visibility) const noexcept;
   bool find_in_index(TransactionContext& context, const KeyIndex& key, Values values,
                      std::uint32_t& row) const;
+  std::uint32_t guess_in_chunk(const KeyIndex& key, Values values) const noexcept;
+  std::optional<std::uint64_t> hash_of(const KeyIndex& key, Values values) const noexcept;
   std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
                               Values values) const;
   void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,

@@ -114,6 +114,9 @@ class Exerciser {
   // exerciser_reads.cc
   void read(Open& open, ModelTable& table);
   void find(Open& open, ModelTable& table);
+  void find_many(Open& open, ModelTable& table, std::size_t index);
+  void expect_found(Open& open, ModelTable& table, std::size_t index, const ModelRow& wanted,
+                    const Result<Row>& found);
   Result<Row> get_prepared(Open& open, KeyId key, std::span<const Value> values);
   void visit_rows(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);

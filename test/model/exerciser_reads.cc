@@ -92,6 +92,7 @@ void Exerciser::find(Open& open, ModelTable& table) {
   const auto index = pick_key(table, false, false);
   if (!index) return;
   const ModelKey& key = table.keys[*index];
+  if (random_.chance(15)) return find_many(open, table, *index);
   const ModelRow wanted = key_values(open, table, key, key.columns.size());
   const std::vector<Value> values = values_of(wanted);
   calls_.add(Call::kFind);
@@ -106,16 +107,40 @@ void Exerciser::find(Open& open, ModelTable& table) {
   if (!key.unique)
     return expect_code(StatusCode::kInvalidArgument, found.status(),
                        "find by a key that is not unique");
+  expect_found(open, table, *index, wanted, found);
+}
+
+void Exerciser::expect_found(Open& open, ModelTable& table, std::size_t index,
+                             const ModelRow& wanted, const Result<Row>& found) {
   // Several rows may bear a key with a NULL in it.
-  const std::vector<SeenRow> matching = model_.find(*open.model, table, *index, wanted);
+  const std::vector<SeenRow> matching = model_.find(*open.model, table, index, wanted);
   expect_code(matching.empty() ? StatusCode::kNotFound : StatusCode::kOk, found.status(),
-              "find in " + table.schema.name + " by key " + std::to_string(*index));
+              "find in " + table.schema.name + " by key " + std::to_string(index));
   model_.note_read(*open.model, table, matching.size() == 1 ? matching[0].record : nullptr);
   if (!found.ok()) return;
   const auto same = std::find_if(matching.begin(), matching.end(),
                                  [&](const SeenRow& row) { return row.id == found->id(); });
   expect(same != matching.end(), "find in " + table.schema.name + ": another row");
   if (same != matching.end()) expect_row(*same, *found, "find");
+}
+
+void Exerciser::find_many(Open& open, ModelTable& table, std::size_t index) {
+  const ModelKey& key = table.keys[index];
+  std::vector<ModelRow> wanted(1 + random_.below(40));
+  std::vector<Value> values;
+  for (ModelRow& row : wanted) {
+    row = key_values(open, table, key, key.columns.size());
+    for (const Value& value : values_of(row)) values.push_back(value);
+  }
+  calls_.add(Call::kFindMany);
+  std::vector<std::optional<Row>> found(wanted.size());
+  const Status status = open.real->get_many(key_id(table, index), values, found);
+  expect_code(key.unique ? StatusCode::kOk : StatusCode::kInvalidArgument, status,
+              "find of many by key " + std::to_string(index));
+  if (!status.ok()) return;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    expect_found(open, table, index, wanted[i],
+                 found[i] ? Result<Row>(*found[i]) : Result<Row>(Status(StatusCode::kNotFound)));
 }
 
 void Exerciser::visit_rows(Open& open, ModelTable& table) {
