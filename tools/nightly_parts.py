@@ -124,7 +124,9 @@ def kill_python(programs, kills, seed):
                for name in sorted(os.listdir(os.path.join(package, "flugs")))
                if name.endswith(".so")]
     return [Step(str(i), [PYTHON, "-B", script, "--kills", str(size), "--seed", str(seed + i)],
-                 {"PYTHONPATH": package}, figures=("kills", "acknowledged", "lost_acknowledged"),
+                 {"PYTHONPATH": package},
+                 figures=("kills", "acknowledged", "lost_acknowledged", "kills_in_arrow",
+                          "kills_in_opening"),
                  programs=(script, *modules))
             for i, _, size in slices(kills, ROUNDS_OF_KILLS_PER_STEP)]
 
@@ -311,7 +313,7 @@ PARTS = (
          2_000, "kills", kills("random"), ("flugs_tool",)),
     Part("kill_full_medium", "the same on a file system that is filled, and freed again",
          500, "kills", kills_on_full_medium, ("flugs_tool",)),
-    Part("kill_python", "inserts from Python, killed", 10_000, "kills", kill_python,
+    Part("kill_python", "inserts and openings in Python, killed", 10_000, "kills", kill_python,
          ("flugs_python",), needs=PYTHON),
     Part("duckdb", "queries by DuckDB over live pools, equal to those on its own tables",
          1000, "commits/s", duckdb, ("flugs_tool", "flugs_python"), needs=PYTHON),

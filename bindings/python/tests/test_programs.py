@@ -13,13 +13,28 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NOTEBOOK = os.path.join(HERE, "..", "examples", "shop.ipynb")
 
 
-def test_nothing_that_was_acknowledged_is_lost_by_kills():
-    kills = int(os.environ.get("FLUGS_KILLS", "25"))
+def run_kills(kills, *arguments):
     ended = subprocess.run([sys.executable, os.path.join(HERE, "kill_inserts.py"), "--kills",
-                            str(kills)], capture_output=True, text=True, timeout=600, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    report = json.loads(ended.stdout)
-    assert report["lost_acknowledged"] == 0 and report["acknowledged"] > kills
+                            str(kills), *arguments],
+                           capture_output=True, text=True, timeout=600, check=False)
+    assert ended.stdout, ended.stderr
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def test_nothing_that_was_acknowledged_is_lost_by_kills():
+    pytest.importorskip("pyarrow")
+    kills = int(os.environ.get("FLUGS_KILLS", "40"))
+    status, report = run_kills(kills)
+    assert status == 0 and report["lost_acknowledged"] == 0, report
+    assert report["acknowledged"] > kills
+    assert report["kills_in_arrow"] > 0 and report["kills_in_opening"] > 0
+
+
+@pytest.mark.parametrize("damage", ["row", "old", "update", "deletion", "batch", "part"])
+def test_the_audit_after_a_kill_finds_what_is_lost(damage):
+    pytest.importorskip("pyarrow")
+    status, report = run_kills(25, "--damage", damage)
+    assert status == 1 and report["lost_acknowledged"] == report["damaged"] > 0, report
 
 
 def test_the_notebook_runs(tmp_path):
