@@ -127,6 +127,18 @@ def _function(node: dict[str, Any], table: _Table) -> flugs.Expr:
     raise _Foreign
 
 
+def _guarded(node: dict[str, Any], table: _Table) -> flugs.Expr:
+    """NULL if a column is NULL, otherwise whether it is in a list: so DuckDB writes `in`. `is_in`
+    gives the same by itself."""
+    guard, inner = node["predicate"]["Function"], node["falsy"]["Function"]
+    what = inner["function"]["Boolean"]
+    if (guard["function"] != {"Boolean": "IsNull"} or guard["input"] != inner["input"][:1]
+            or not isinstance(what, dict) or "IsIn" not in what
+            or _literal(node["truthy"]) is not None):
+        raise _Foreign
+    return _function(inner, table)
+
+
 def _condition(node: Any, table: _Table) -> flugs.Expr:
     """The condition as flugs evaluates it. Raises _Foreign if it does not."""
     table.take(1)
@@ -143,6 +155,8 @@ def _condition_of(node: Any, table: _Table) -> flugs.Expr:
         raise _Foreign
     if "Function" in node:
         return _function(node["Function"], table)
+    if "Ternary" in node:
+        return _guarded(node["Ternary"], table)
     if "BinaryExpr" not in node:
         raise _Foreign
     binary = node["BinaryExpr"]

@@ -29,6 +29,12 @@ def table_to_scan(db):
     return table
 
 
+def guarded(name, values, guard=None):
+    """`name in values` as DuckDB writes it."""
+    return (polars.when(C(guard or name).is_null()).then(polars.lit(None, dtype=polars.Boolean))
+            .otherwise(C(name).is_in(values)))
+
+
 PUSHED = [
     C("id") > 1990,
     (C("id") > 10) & (C("id") <= 20),
@@ -54,6 +60,9 @@ PUSHED = [
     C("name").str.contains("me 6", literal=True),
     C("raw") == b"\x03",
     C("n") == C("id"),
+    guarded("name", ["name 1", "name 2"]),
+    ~guarded("name", ["name 1", "name 2"]),
+    guarded("n", [1]) & (C("id") < 100),
 ]
 LEFT = [
     C("ok"),
@@ -64,6 +73,11 @@ LEFT = [
     (C("id") + 1) * 2 > 3990,
     C("name").str.contains("name [12]"),
     C("id") == polars.lit(None),
+    guarded("name", ["name 1"], guard="n"),
+    guarded("n", [1, None]),
+    polars.when(C("n").is_null()).then(True).otherwise(C("n").is_in([1])),
+    polars.when(C("n").is_null()).then(None).otherwise(C("n").is_not_null()),
+    polars.when(C("n").is_not_null()).then(None).otherwise(C("n").is_in([1])),
 ]
 
 
@@ -105,7 +119,9 @@ def test_large_filters_are_left_to_polars(table):
     assert len(conditions) == 2 and not is_whole
 
 
-def test_only_wanted_columns_and_rows_are_read(table, monkeypatch):
+@pytest.fixture(name="seen")
+def plans_that_run(monkeypatch):
+    """The plans of the queries that run."""
     seen = []
     of_result = flugs.Query.run
 
@@ -114,6 +130,10 @@ def test_only_wanted_columns_and_rows_are_read(table, monkeypatch):
         return of_result(self, *arguments)
 
     monkeypatch.setattr(flugs.Query, "run", run)
+    return seen
+
+
+def test_only_wanted_columns_and_rows_are_read(table, seen):
     frame = table.lazy().filter(C("name") == "name 1").select("price").collect()
     assert frame.columns == ["price"] and frame.height == 178
     assert "name = 'name 1'" in seen[-1]
@@ -139,15 +159,35 @@ def test_groups_and_joins_above_it(table):
     assert frame["rows"].sum() == 1000 and frame.height == 10
 
 
-def test_duckdb_reads_it_with_pushdown(table):
+def test_duckdb_reads_it_with_pushdown(table, seen):
     lf = table.lazy()  # noqa: F841  pylint: disable=unused-variable
     assert duckdb.sql("select count(*) from lf").fetchall() == [(2000,)]
     assert duckdb.sql("select id, price from lf where name = 'name 3' and id between 10 and 40"
                       " order by id").fetchall() == [
         (12, Decimal("3.00")), (21, Decimal("5.25")), (39, Decimal("9.75"))]
-    assert duckdb.sql("select sum(n) from lf where name in ('name 1', 'name 2')"
-                      ).fetchall() == [(sum(k % 3 for k in range(2000)
-                                            if k % 9 in (1, 2) and k % 5 and k % 4),)]
+    assert len(seen) == 2
+    for condition in ("name = 'name 3'", "id >= 10", "id <= 40"):
+        assert condition in seen[-1]
+
+
+IN_DUCKDB = [
+    ("name in ('name 1', 'name 2')", "name in ('name 1', 'name 2')",
+     lambda k: k % 9 in (1, 2) and k % 5),
+    ("name not in ('name 1', 'name 2')", "not (name in ('name 1', 'name 2'))",
+     lambda k: k % 9 not in (1, 2) and k % 5),
+    ("id in (3, 5, 1000, 5000)", "id in (3, 5, 1000, 5000)", lambda k: k in (3, 5, 1000)),
+    ("n in (1)", "n in (1)", lambda k: k % 3 == 1 and k % 4),
+    ("price in (1.25, 2.5)", "price in (1.25, 2.50)", lambda k: k in (5, 10)),
+    ("day in (date '2024-01-03', date '2024-01-05')", "day in ", lambda k: k % 50 in (2, 4)),
+]
+
+
+@pytest.mark.parametrize("condition, plan, expected", IN_DUCKDB, ids=[c[0] for c in IN_DUCKDB])
+def test_in_of_duckdb_is_left_to_flugs(table, seen, condition, plan, expected):
+    lf = table.lazy()  # noqa: F841  pylint: disable=unused-variable
+    rows = duckdb.sql(f"select id from lf where {condition} order by id").fetchall()
+    assert rows == [(k,) for k in range(2000) if expected(k)]
+    assert len(seen) == 1 and plan in seen[0], seen
 
 
 def test_an_empty_table(db):
