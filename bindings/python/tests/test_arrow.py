@@ -52,15 +52,67 @@ def test_pyarrow_validates_and_reads_it(filled):
         "timestamp[us]", "string", "binary"]
 
 
+def validate(array):
+    """Has nanoarrow look at all buffers of a c_array, and at what is in them; c_array.view() looks
+    at their sizes only. Raises if anything is wrong. Returns the number of rows."""
+    rows = array.length
+    if array.n_children > 0:  # nanoarrow does not take these with their parent
+        for child in array.children:
+            validate(child)
+            if child.length < array.offset + rows:
+                raise ValueError(f"{child.length} rows of a child, {rows} of its parent")
+        return rows
+    view = array.view()
+    schema = array.schema
+    if array.dictionary is not None:  # nanoarrow does not take it with the codes
+        validate(array.dictionary)
+        schema = getattr(nanoarrow, view.storage_type)()
+    buffers = [view.buffer(i) for i in range(view.n_buffers)]
+    checked = nanoarrow.c_array_from_buffers(schema, rows, buffers, offset=array.offset,
+                                             validation_level="full")
+    if array.null_count not in (-1, checked.null_count):
+        raise ValueError(f"{array.null_count} NULLs are said, {checked.null_count} are there")
+    if array.dictionary is not None:
+        codes = [code for code in nanoarrow.Array(checked).to_pylist() if code is not None]
+        if codes and not 0 <= min(codes) <= max(codes) < array.dictionary.length:
+            raise ValueError(f"codes {min(codes)} to {max(codes)} of a dictionary of "
+                             f"{array.dictionary.length} texts")
+    return rows
+
+
 def test_nanoarrow_validates_it(filled):
-    rows = 0
-    for batch in filled.query().run().batches():
-        array = nanoarrow.c_array(batch)
-        array.view()  # ArrowArrayViewValidate
-        rows += len(array)
-    assert rows == ROWS
-    stream = nanoarrow.ArrayStream(filled)
-    assert sum(len(chunk) for chunk in stream) == ROWS
+    rows, coded = 0, 0
+    for query in (filled.query(), filled.query().where(col("k") % 3 != 0)):
+        for batch in query.run().batches():
+            array = nanoarrow.c_array(batch)
+            rows += validate(array)
+            coded += sum(child.dictionary is not None for child in array.children)
+    assert rows == ROWS + ROWS * 2 // 3 and coded > 0
+    stream = nanoarrow.c_array_stream(filled)
+    assert sum(validate(chunk) for chunk in stream) == ROWS
+
+
+def damaged_arrays():
+    texts = pyarrow.py_buffer(b"abcdef")
+    offsets = pyarrow.array([0, 5, 2, 6], pyarrow.int32()).buffers()[1]
+    codes = [pyarrow.array(codes, pyarrow.int32()) for codes in ([0, None, 1], [0, 1, -1])]
+    falling = pyarrow.StringArray.from_buffers(3, offsets, texts)
+    return {
+        "falling offsets": falling,
+        "code beyond the dictionary": pyarrow.DictionaryArray.from_arrays(
+            codes[0], pyarrow.array(["a"]), safe=False),
+        "code below 0": pyarrow.DictionaryArray.from_arrays(
+            codes[1], pyarrow.array(["a", "b"]), safe=False),
+        "falling offsets of a dictionary": pyarrow.DictionaryArray.from_arrays(
+            codes[0], falling, safe=False),
+        "in a struct": pyarrow.StructArray.from_arrays([falling], names=["s"]),
+    }
+
+
+@pytest.mark.parametrize("damage", damaged_arrays())
+def test_nanoarrow_refuses_damaged_arrays(damage):
+    with pytest.raises((ValueError, RuntimeError), match="element size|of a dictionary of"):
+        validate(nanoarrow.c_array(damaged_arrays()[damage]))
 
 
 def test_polars_reads_it(filled):
@@ -100,7 +152,8 @@ def test_empty_and_null_columns(everything, column):
         table.validate(full=True)
         assert table.to_pydict() == {column: [None] * rows}
         assert everything.query().select(column).to_polars()[column].to_list() == [None] * rows
-        nanoarrow.c_array_stream(everything.query().select(column))
+        chunks = nanoarrow.c_array_stream(everything.query().select(column))
+        assert sum(validate(chunk) for chunk in chunks) == rows
         everything.insert_rows({"k": k + 10 * rows + 1} for k in range(1 if rows == 0 else 8))
 
 
