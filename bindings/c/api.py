@@ -3,8 +3,9 @@
 version script of the shared library (docs/decisions/0050-c-abi.md).
 
 bindings/c/api.py                   writes include/flugs.h, include/flugs/c/types.h and flugs_c.map
-bindings/c/api.py --check LIBRARY   compares them, and what LIBRARY exports, with the specification;
-                                    exit status 1 if anything differs
+bindings/c/api.py --check LIBRARY   compares them, and what LIBRARY exports, with the specification,
+                                    and that with api_frozen.txt; exit status 1 if anything differs
+bindings/c/api.py --freeze          adds what is stable to api_frozen.txt: for a release
 """
 
 import argparse
@@ -23,6 +24,7 @@ SPECIFICATION = os.path.join(HERE, "api_spec")
 HEADER = os.path.join(ROOT, "include", "flugs.h")
 TYPES = os.path.join(ROOT, "include", "flugs", "c", "types.h")
 SCRIPT = os.path.join(HERE, "flugs_c.map")
+FROZEN = os.path.join(HERE, "api_frozen.txt")
 WIDTH = 100
 LIVES = ("draft", "stable", "deprecated")
 KINDS = ("handle", "enum", "struct", "inline", "function")
@@ -220,6 +222,54 @@ def version_script(topics):
     return text
 
 
+def stable_lines(topics):
+    """What programs rely on, each function, type and number in a line."""
+    lines = []
+    for _, items in topics:
+        for item in items:
+            kind = kind_of(item)
+            if kind == "handle":
+                lines.append(f"handle {item[kind]}")
+            elif kind == "enum":
+                lines += [f"{item[kind]} {name} = {number}" for name, number, _ in item["values"]]
+            elif kind == "struct":
+                body = re.sub(r"/\*.*?\*/", "", " ".join(item["body"]))
+                lines.append(f"struct {item[kind]} {{ {' '.join(body.split())} }}")
+            elif kind == "function" and item["life"] != "draft":
+                parameters = ", ".join(item["parameters"]) or "void"
+                lines.append(f"{symbol_version(item)} {item['returns']} {item[kind]}({parameters})")
+    return lines
+
+
+def frozen():
+    with open(FROZEN, encoding="utf-8") as file:
+        return [line for line in file.read().splitlines() if not line.startswith("#")]
+
+
+def changes_of_frozen(topics, lines):
+    """Lines that say what is no longer as it was released, or was released and is not frozen."""
+    now = stable_lines(topics)
+    name = os.path.basename(FROZEN)
+    yield from (f"{name}: the specification has no more: {line}"
+                for line in lines if line not in now)
+    before = [f"FLUGS_{f['since']} " for f in functions(topics)
+              if version_of(f["since"]) < version_of(project_version())]
+    yield from (f"{name}: is without what an earlier version has: {line}"
+                for line in now if line not in lines and line.startswith(tuple(before)))
+
+
+def freeze(topics):
+    """Adds to the frozen lines, and changes none of them."""
+    lines = frozen()
+    gone = [line for line in lines if line not in stable_lines(topics)]
+    if gone:
+        sys.exit("\n".join(["frozen, and not in the specification:", *gone]))
+    lines += [line for line in stable_lines(topics) if line not in lines]
+    with open(FROZEN, "w", encoding="utf-8") as file:
+        file.write("# What is stable in the C ABI of released versions, kept by api.py --freeze. "
+                   "No line changes or goes.\n" + "".join(line + "\n" for line in lines))
+
+
 def made(topics):
     """The files that are made of the specification, with their texts."""
     return ((TYPES, types_header(topics)), (HEADER, header(topics)),
@@ -248,12 +298,14 @@ def differences(topics, library):
     yield from (f"{library}: does not export {name}" for name in sorted(wanted - found))
     yield from (f"{library}: exports {name}, which is not in the specification"
                 for name in sorted(found - wanted))
+    yield from changes_of_frozen(topics, frozen())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", metavar="LIBRARY")
+    parser.add_argument("--freeze", action="store_true")
     options = parser.parse_args()
     topics = load()
     if options.check:
@@ -261,6 +313,9 @@ def main():
         print("\n".join(found), end="\n" if found else "")
         print(f"C ABI: {len(functions(topics))} functions, {len(found)} differences")
         return 1 if found else 0
+    if options.freeze:
+        freeze(topics)
+        return 0
     for path, text in made(topics):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)

@@ -119,6 +119,79 @@ class Specification(unittest.TestCase):
         self.assertEqual(missing, [])
 
 
+class Frozen(unittest.TestCase):
+    """Changes of the specification that its headers and its library may have followed."""
+
+    def setUp(self):
+        self.topics = copy.deepcopy(api.load())
+        self.lines = api.frozen()
+
+    def found(self, lines=None):
+        return list(api.changes_of_frozen(self.topics, lines or self.lines))
+
+    def item(self, name):
+        return next(item for _, items in self.topics for item in items
+                    if item[api.kind_of(item)] == name)
+
+    def test_all_that_is_stable_is_frozen(self):
+        self.assertEqual(self.found(), [])
+        self.assertGreater(len(self.lines), 100)
+        self.assertIn("FLUGS_0.1 const char* flugs_version(void)", self.lines)
+
+    def test_what_is_frozen_does_not_change(self):
+        for change in (lambda: self.item("flugs_find")["parameters"].append("int32_t more"),
+                       lambda: self.item("flugs_find")["parameters"].reverse(),
+                       lambda: self.item("flugs_find").update(returns="void"),
+                       lambda: self.item("flugs_find").update(function="flugs_find_row"),
+                       lambda: self.item("flugs_find").update(life="draft"),
+                       lambda: self.item("flugs_code")["values"][3].__setitem__(1, 33),
+                       lambda: self.item("flugs_code")["values"].pop(),
+                       lambda: self.item("flugs_value")["body"].insert(0, "int32_t more;"),
+                       lambda: self.topics.pop(0)):
+            self.setUp()
+            change()
+            self.assertRegex("\n".join(self.found()), "has no more: ")
+
+    def test_another_version_of_a_symbol_is_another_symbol(self):
+        function = self.item("flugs_find")
+        function["since"] = "0.0"
+        self.assertRegex("\n".join(self.found()), r"has no more: FLUGS_0\.1 .* flugs_find\(")
+
+    def test_what_may_happen(self):
+        """New functions and numbers, comments, drafts that change or go, a deprecation."""
+        self.topics[0][1].append(dict(self.item("flugs_find"), function="flugs_find_all"))
+        self.item("flugs_code")["values"].append(["FLUGS_NEW", 99, "New."])
+        self.item("flugs_value")["body"][0] += "  /* of the value */"
+        self.item("flugs_find")["doc"] = "Finds."
+        self.item("flugs_find").update(life="deprecated", deprecated_since="0.1", instead="other")
+        self.item("flugs_query_explain")["parameters"].append("int32_t more")
+        self.assertEqual(self.found(), [])
+
+    def test_what_an_earlier_version_has_must_be_frozen(self):
+        new = dict(self.item("flugs_find"), function="flugs_find_all", since="0.0")
+        self.topics[0][1].append(new)
+        self.assertRegex("\n".join(self.found()), r"earlier version has: .* flugs_find_all\(")
+
+    def test_freezing_adds_and_changes_nothing(self):
+        path = api.FROZEN
+        self.topics[0][1].append(dict(self.item("flugs_find"), function="flugs_find_all"))
+        with tempfile.TemporaryDirectory() as folder:
+            api.FROZEN = os.path.join(folder, "frozen.txt")
+            try:
+                with open(api.FROZEN, "w", encoding="utf-8") as file:
+                    file.write("\n".join(self.lines))
+                api.freeze(self.topics)
+                now = api.frozen()
+                self.assertEqual(now[:-1], self.lines)
+                self.assertIn("flugs_find_all(", now[-1])
+                self.item("flugs_find")["parameters"].pop()
+                with self.assertRaises(SystemExit):
+                    api.freeze(self.topics)
+                self.assertEqual(api.frozen(), now)
+            finally:
+                api.FROZEN = path
+
+
 class Statistics(unittest.TestCase):
     """Fields of structs of C++ that JSON must have."""
 
