@@ -325,6 +325,21 @@ class Table:
         Inserts the row or changes the one that is there, and commits. Whether it inserted.
         """
 
+    def add(self, values: Any, column: str, amount: Any, key: str | None = None) -> Any:
+        """
+        Adds to an integer or decimal column, and commits. Returns the sum, which is durable then. Any thread may call it. Raises NotFound, Overflow, Conflict, and what a commit raises.
+        """
+
+    def update_where(self, where: Expr, changes: Mapping[str, Any]) -> int:
+        """
+        Changes every row for which the condition is true or, if one fails, none, and commits: see Transaction.update_where. Returns the number of rows, whose changes are durable then. Any thread may call it; others run meanwhile. Raises Conflict, ConstraintViolated, AlreadyExists, Overflow, and what a commit raises.
+        """
+
+    def delete_where(self, where: Expr) -> int:
+        """
+        Deletes every row for which the condition is true or, if one fails, none, and commits. Returns their number; they are durably gone then. Any thread may call it; others run meanwhile. Raises Conflict, ConstraintViolated, and what a commit raises.
+        """
+
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a pyarrow.Table."""
 

@@ -172,6 +172,48 @@ void bind_table_writes(nb::class_<PyTable>& table) {
           "Inserts the row or changes the one that is there, and commits. Whether it inserted.");
 }
 
+void bind_other_writes(nb::class_<PyTable>& table) {
+  table
+      .def(
+          "add",
+          [](const PyTable& self, nb::handle values, nb::handle column, nb::handle amount,
+             nb::handle key) {
+            return write(self, 2, [&](Transaction& t, const TableInfo& info) {
+              return add(t, info, values, column, amount, key);
+            });
+          },
+          "values"_a.none(), "column"_a, "amount"_a, "key"_a = nb::none(),
+          nb::sig("def add(self, values: Any, column: str, amount: Any, key: str | None = None)"
+                  " -> Any"),
+          "Adds to an integer or decimal column, and commits. Returns the sum, which is durable "
+          "then. Any thread may call it. Raises NotFound, Overflow, Conflict, and what a commit "
+          "raises.")
+      .def(
+          "update_where",
+          [](const PyTable& self, nb::handle where, nb::handle changes) {
+            return write(self, 1000, [&](Transaction& t, const TableInfo& info) {
+              return update_where(t, info, where, changes, *self.session);
+            });
+          },
+          "where"_a, "changes"_a,
+          nb::sig("def update_where(self, where: Expr, changes: Mapping[str, Any]) -> int"),
+          "Changes every row for which the condition is true or, if one fails, none, and commits: "
+          "see Transaction.update_where. Returns the number of rows, whose changes are durable "
+          "then. Any thread may call it; others run meanwhile. Raises Conflict, "
+          "ConstraintViolated, AlreadyExists, Overflow, and what a commit raises.")
+      .def(
+          "delete_where",
+          [](const PyTable& self, nb::handle where) {
+            return write(self, 1000, [&](Transaction& t, const TableInfo& info) {
+              return remove_where(t, info, where, *self.session);
+            });
+          },
+          "where"_a, nb::sig("def delete_where(self, where: Expr) -> int"),
+          "Deletes every row for which the condition is true or, if one fails, none, and commits. "
+          "Returns their number; they are durably gone then. Any thread may call it; others run "
+          "meanwhile. Raises Conflict, ConstraintViolated, and what a commit raises.");
+}
+
 }  // namespace
 
 void bind_table(nb::module_& module) {
@@ -187,6 +229,7 @@ void bind_table(nb::module_& module) {
       .def("__repr__", [](const PyTable& self) { return "<flugs.Table " + self.name + ">"; });
   bind_reads(table);
   bind_table_writes(table);
+  bind_other_writes(table);
   bind_conversions(table);
   table.def(
       "lazy",

@@ -184,6 +184,47 @@ def test_writes_by_condition(db, sales):
     assert len(sales) == 66 and sales.get(4)["count"] == 8
 
 
+def test_calls_of_a_table_commit_or_change_nothing(db, sales):
+    count = flugs.col("count")
+    sales.insert_rows((k, f"i{k % 3}", k, k) for k in range(1, 100))
+    assert sales.update_where(count < 10, {"count": count * 2}) == 9
+    assert sales.delete_where(flugs.col("item") == "i0") == 33
+    assert sales.add(4, "count", 3) == 11
+    assert len(sales) == 66 and sales.get(4)["count"] == 11
+    before = sales.query().order_by("id").fetchall()
+    with pytest.raises(flugs.Overflow):
+        sales.add(4, "count", 2**31 - 1)
+    with pytest.raises(flugs.NotFound):
+        sales.add(3, "count", 1)
+    with pytest.raises(flugs.ConstraintViolated):  # of the last rows
+        sales.update_where(count > 0, {"count": count * 2**25})
+    with pytest.raises(flugs.ConstraintViolated):
+        sales.update_where(count > 0, {"item": None})
+    with db.begin() as t:
+        t.update("sales", 98, {"count": 1})
+        for call in (lambda: sales.update_where(count > 0, {"price": 1}),
+                     lambda: sales.delete_where(count > 0), lambda: sales.add(98, "count", 1)):
+            with pytest.raises(flugs.Conflict):
+                call()
+        t.abort()
+    assert sales.query().order_by("id").fetchall() == before
+    assert db.statistics()["transactions_open"] == 0
+    db.close()
+    for call in (lambda: sales.update_where(count > 0, {"count": 1}),
+                 lambda: sales.delete_where(count > 0), lambda: sales.add(1, "count", 1)):
+        with pytest.raises(flugs.Closed):
+            call()
+
+
+def test_a_table_has_the_calls_of_a_transaction():
+    def calls_of(kind):
+        return {name for name in dir(kind) if name[0] != "_"}
+
+    only = {"lock", "savepoint", "commit", "abort", "set_time_limit", "state", "snapshot",
+            "to_duckdb"}
+    assert calls_of(flugs.Transaction) - calls_of(flugs.Table) == only
+
+
 def test_serializable_transactions_refuse_write_skew(db, sales):
     sales.insert_rows([(1, "a", None, 1), (2, "b", None, 1)])
     one, two = db.begin(isolation="serializable"), db.begin(isolation="serializable")
