@@ -251,7 +251,9 @@ class Result:
         """
 
     def explain(self) -> str:
-        """The plan, with figures of what has been done so far."""
+        """
+        The plan, with figures of what has been done so far, also after the last row. Empty if the result was closed, or its transaction ended, before that.
+        """
 
     def close(self) -> None:
         """Gives up the rows that are left."""

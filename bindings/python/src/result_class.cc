@@ -86,7 +86,9 @@ void bind_ends(nb::class_<Stream>& result) {
           nb::sig("def batches(self) -> Iterator[Batch]"),
           "The rows in batches of up to 65,536, each with `__arrow_c_array__`. A batch whose "
           "rows were taken one by one is taken to its end first.")
-      .def("explain", &Stream::explain, "The plan, with figures of what has been done so far.")
+      .def("explain", &Stream::explain,
+           "The plan, with figures of what has been done so far, also after the last row. Empty if "
+           "the result was closed, or its transaction ended, before that.")
       .def("close", &Stream::close, "Gives up the rows that are left.")
       .def(
           "__enter__", [](nb::object self) { return self; },

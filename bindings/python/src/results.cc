@@ -79,6 +79,11 @@ void Stream::check_not_closed() const {
 
 void Stream::finish() noexcept {
   is_finished_ = true;
+  try {
+    if (rows_.has_value()) plan_ = rows_->explain();
+  } catch (const std::bad_alloc&) {
+    plan_.clear();
+  }
   rows_.reset();
   work_->remove(*this);
   if (owns_) work_->end(Work::State::kCommitted);
@@ -196,7 +201,7 @@ nb::object Stream::next_batch() {
 std::string Stream::explain() {
   if (!work_->session().is_of_this_process()) work_->session().check_open();
   const Inside inside(work_->gate());
-  if (!rows_.has_value()) return {};
+  if (!rows_.has_value()) return plan_;
   const Work::Turn turn(*work_);
   return rows_->explain();
 }

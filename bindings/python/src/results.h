@@ -28,6 +28,7 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
   void give_dicts();
   /// The next row, or null.
   nb::object next_row();
+  /// Empty if the rows were given up, or their transaction ended, before the last one was taken.
   std::string explain();
 
   /// The next batch as two capsules of Arrow, "arrow_schema" and "arrow_array"; or None.
@@ -74,6 +75,7 @@ class Stream : public Child, public std::enable_shared_from_this<Stream> {
   std::vector<query::ResultColumn> columns_;
   std::optional<query::ResultStream> rows_;  // empty: at the end, or ended
   bool is_finished_ = false;
+  std::string plan_;  // of rows that are finished
   bool is_closed_ = false;
   bool is_given_ = false;
   bool gives_dicts_ = false;

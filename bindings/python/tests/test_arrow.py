@@ -178,6 +178,7 @@ def test_a_result_goes_one_way_only(everything):
         pyarrow.table(result)
     with pytest.raises(ValueError):
         result.fetchone()
+    assert ", 10 selected" in result.explain()
     result = everything.query().run()
     result.fetchone()
     with pytest.raises(ValueError):

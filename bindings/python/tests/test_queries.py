@@ -130,6 +130,8 @@ def test_results_give_rows_once(lines):
         assert "scan lines" in result.explain()
         assert len(result.fetchall()) == 997
         assert result.fetchone() is None and result.fetchall() == [] and result.fetchmany(3) == []
+        assert ", 1000 selected" in result.explain()
+    assert "scan lines" in result.explain()
     result = lines.query().run()
     next(result)
     result.close()
