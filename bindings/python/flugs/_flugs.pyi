@@ -28,9 +28,9 @@ class Expr:
     A value computed for each row: a column, a constant, or a function of expressions. Combine conditions with & | ~.
     """
 
-    def __eq__(self, other: Any) -> Expr: ...
+    def __eq__(self, other: Any) -> Expr: ...  # type: ignore[override]
 
-    def __ne__(self, other: Any) -> Expr: ...
+    def __ne__(self, other: Any) -> Expr: ...  # type: ignore[override]
 
     def __lt__(self, other: Any) -> Expr: ...
 
@@ -537,3 +537,9 @@ def open(path: str | os.PathLike[str], *, create: bool = True, exclusive: bool =
     """
     Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.
     """
+
+def _check_signals() -> None: ...
+
+def _lend(source: Database | Transaction) -> tuple[str, list[str]]: ...
+
+def _serve_duckdb(extension: bytes) -> None: ...

@@ -20,9 +20,13 @@ _OPERATORS: dict[str, Callable[[Any, Any], flugs.Expr]] = {
     "Lt": lambda a, b: a < b, "LtEq": lambda a, b: a <= b,
     "Gt": lambda a, b: a > b, "GtEq": lambda a, b: a >= b,
 }
-_COMBINATIONS = {"And": lambda a, b: a & b, "Or": lambda a, b: a | b,
-                 "LogicalAnd": lambda a, b: a & b, "LogicalOr": lambda a, b: a | b}
-_TEXT_TESTS = {"StartsWith": "starts_with", "EndsWith": "ends_with"}
+_COMBINATIONS: dict[str, Callable[[flugs.Expr, flugs.Expr], flugs.Expr]] = {
+    "And": lambda a, b: a & b, "Or": lambda a, b: a | b,
+    "LogicalAnd": lambda a, b: a & b, "LogicalOr": lambda a, b: a | b,
+}
+_TEXT_TESTS: dict[str, Callable[[flugs.Expr, Any], flugs.Expr]] = {
+    "StartsWith": lambda a, b: a.starts_with(b), "EndsWith": lambda a, b: a.ends_with(b),
+}
 # Well below what flugs takes: 65,536 parts of an expression and 1000 levels.
 _PARTS_MAX = 10_000
 _LEVELS_MAX = 200
@@ -92,8 +96,8 @@ def _comparison(node: dict[str, Any], table: _Table) -> flugs.Expr:
 
 def _between(column: flugs.Expr, low: Any, high: Any, closed: str) -> flugs.Expr:
     from_bound, to_bound = _BOUNDS[closed]
-    lower = column >= low if from_bound == ">=" else column > low
-    upper = column <= high if to_bound == "<=" else column < high
+    lower: flugs.Expr = column >= low if from_bound == ">=" else column > low
+    upper: flugs.Expr = column <= high if to_bound == "<=" else column < high
     return lower & upper
 
 
@@ -121,7 +125,7 @@ def _function(node: dict[str, Any], table: _Table) -> flugs.Expr:
                 return column.is_in(values)
     if kind == "StringExpr":
         if isinstance(what, str) and what in _TEXT_TESTS:
-            return getattr(column, _TEXT_TESTS[what])(_operand(inputs[1], table))
+            return _TEXT_TESTS[what](column, _operand(inputs[1], table))
         if isinstance(what, dict) and what.get("Contains", {}).get("literal"):
             return column.contains(_operand(inputs[1], table))
     raise _Foreign

@@ -78,3 +78,37 @@ def test_the_stubs_are_those_of_the_module():
         text = file.read()
     compile(text, "_flugs.pyi", "exec")
     assert "*args" not in text and "def get(self, table: str | Table" in text
+
+
+def run_mypy(folder, *what):
+    """The errors of mypy --strict. That pyarrow and pandas have no stubs is not ours."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped",
+         "--no-error-summary", "--hide-error-context", "--cache-dir", str(folder / "cache"), *what],
+        capture_output=True, text=True, timeout=300, check=False, cwd=folder,
+        env=dict(os.environ, MYPYPATH=os.path.join(HERE, "..")))
+    assert ended.returncode in (0, 1) and not ended.stderr, ended.stdout + ended.stderr
+    return [line for line in ended.stdout.splitlines() if ": error:" in line]
+
+
+PROGRAM = """\
+import flugs
+
+with flugs.open(":memory:") as db:
+    table: flugs.Table = db.create_table("t", {"a": flugs.int64}, primary_key="a")
+    count: int = table.update_where(flugs.col("a") == 1, {"a": 2})
+    row: dict[str, object] | None = table.get(1)
+    number: int = db.run(lambda t: t.delete_where("t", flugs.col("a") != 1))
+    plan: str = db.query("t").run().explain()
+"""
+
+
+def test_mypy_finds_nothing_in_the_package_nor_in_a_program(tmp_path):
+    pytest.importorskip("mypy")
+    assert not run_mypy(tmp_path, "-p", "flugs")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    assert not run_mypy(tmp_path, "program.py")
+    program.write_text(PROGRAM.replace("count: int", "count: str") + "table.nothing()\n")
+    errors = run_mypy(tmp_path, "program.py")
+    assert len(errors) == 2 and "program.py:5:" in errors[0] and "nothing" in errors[1], errors
