@@ -95,35 +95,46 @@ std::size_t BatchBuilder::append_packed(const std::vector<const columns::MainCol
   FLUGS_DCHECK(count != 0 && from.size() == columns_.size());
   count = std::min(count, rows_max_ - rows_);
   make_room(count);
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    FLUGS_DCHECK(columns_[c].form == Form::kReal ||
-                 (columns_[c].form == Form::kInt && columns_[c].ints == IntForm::kInt64));
-    BatchValues& to = building_[c].column;
-    auto* const values = static_cast<std::int64_t*>(to.values.reserve(0));
-    from[c]->integers(first, static_cast<std::uint32_t>(count), values + rows_, nullptr);
-    append_nulls(to, *from[c], first, count);
-  }
+  for (std::size_t c = 0; c < columns_.size(); ++c) append_packed(c, *from[c], first, count);
   rows_ += count;
   charge_.set(memory());
   return count;
 }
 
+// Unpacks numbers of 64 bits where they stay. Others are unpacked in the first-level cache.
+void BatchBuilder::append_packed(std::size_t column, const columns::MainColumn& from,
+                                 std::uint32_t first, std::size_t count) {
+  const StreamColumn& of = columns_[column];
+  FLUGS_DCHECK(of.form == Form::kReal || of.form == Form::kInt);
+  BatchValues& to = building_[column].column;
+  append_nulls(to, from, first, count);
+  const std::uint8_t* const nulls = to.has_nulls ? to.values.nulls(capacity_) + rows_ : nullptr;
+  auto* const values = static_cast<std::byte*>(to.values.reserve(0)) + rows_ * bytes_of(of.ints);
+  const bool is_direct = of.ints == IntForm::kInt64;
+  std::int64_t unpacked[kBatchRows];
+  for (std::size_t done = 0; done < count; done += kBatchRows) {
+    const std::size_t part = std::min(kBatchRows, count - done);
+    std::byte* const out = values + done * bytes_of(of.ints);
+    std::int64_t* const at = is_direct ? reinterpret_cast<std::int64_t*>(out) : unpacked;
+    from.integers(first + static_cast<std::uint32_t>(done), static_cast<std::uint32_t>(part), at,
+                  nullptr);
+    if (!is_direct || nulls != nullptr)
+      put_integers(of.ints, at, nulls == nullptr ? nullptr : nulls + done, part, out);
+  }
+}
+
+// Notes which of the packed rows are NULL.
 void BatchBuilder::append_nulls(BatchValues& to, const columns::MainColumn& from,
                                 std::uint32_t first, std::size_t count) {
   if (!from.has_nulls()) return append_nulls(to, ColumnView(), count);
   std::uint8_t* const nulls = to.values.nulls(capacity_);
-  auto* const values = static_cast<std::int64_t*>(to.values.reserve(0));
   if (!std::exchange(to.has_nulls, true)) std::memset(nulls, 0, rows_);
   std::uint64_t bits[kBatchRows / 64];
   for (std::size_t done = 0; done < count; done += kBatchRows) {
     const std::size_t part = std::min(kBatchRows, count - done);
     from.null_bits(first + static_cast<std::uint32_t>(done), static_cast<std::uint32_t>(part),
                    bits);
-    for (std::size_t i = 0; i < part; ++i) {
-      const std::size_t row = rows_ + done + i;
-      nulls[row] = (bits[i / 64] >> (i % 64)) & 1;
-      values[row] = nulls[row] != 0 ? 0 : values[row];
-    }
+    for (std::size_t i = 0; i < part; ++i) nulls[rows_ + done + i] = (bits[i / 64] >> (i % 64)) & 1;
   }
 }
 

@@ -61,6 +61,8 @@ class BatchBuilder {
   std::size_t append_texts(BatchValues& to, const ColumnView& from, std::size_t count);
   std::size_t append_codes(Building& to, DomainTexts& texts, const ColumnView& from,
                            std::size_t count);
+  void append_packed(std::size_t column, const columns::MainColumn& from, std::uint32_t first,
+                     std::size_t count);
   void append_nulls(BatchValues& to, const ColumnView& from, std::size_t count);
   void append_nulls(BatchValues& to, const columns::MainColumn& from, std::uint32_t first,
                     std::size_t count);

@@ -78,11 +78,16 @@ void BatchSink::push(const Batch& batch, std::uint32_t worker) {
   for (std::size_t done = 0; done < batch.rows;) {
     done += local.builder.append(local.batch, done);
     if (done == batch.rows && !local.builder.is_full()) break;
-    if (is_apart_)
-      local.ready.push_back(local.builder.take());
-    else
-      add_ready(local.builder.take());
+    hand_over(local);
   }
+}
+
+// The worker's batch is full, or its texts are.
+void BatchSink::hand_over(Local& local) {
+  if (is_apart_)
+    local.ready.push_back(local.builder.take());
+  else
+    add_ready(local.builder.take());
 }
 
 std::uint32_t BatchSink::morsel_rows_max() const noexcept {
@@ -93,17 +98,18 @@ std::uint32_t BatchSink::morsel_rows_max() const noexcept {
 bool BatchSink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
                             std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                             std::size_t /*selected*/, std::uint32_t worker) {
-  if (!is_apart_ || !are_numbers_ || mask != nullptr) return false;
+  if (!are_numbers_ || mask != nullptr) return false;
   Local& local = local_of(worker);
   local.packed.clear();
   for (const BoundPtr& expr : exprs_) {
     local.packed.push_back(segment.packed(columns[expr->column]));
     if (local.packed.back() == nullptr) return false;
   }
+  if (!is_apart_) rows_.fetch_add(count, std::memory_order_relaxed);
   for (std::size_t done = 0; done < count;) {
     done += local.builder.append_packed(local.packed, first + static_cast<std::uint32_t>(done),
                                         count - done);
-    if (local.builder.is_full()) local.ready.push_back(local.builder.take());
+    if (local.builder.is_full()) hand_over(local);
   }
   return true;
 }

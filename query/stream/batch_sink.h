@@ -68,6 +68,7 @@ class BatchSink : public Sink {
 
   Local& local_of(std::uint32_t worker);
   void add_ready(ReadyBatch batch);
+  void hand_over(Local& local);
 
   RunContext& context_;
   Binder binder_;
