@@ -92,6 +92,17 @@ void bind_reads(nb::class_<PyTable>& table) {
           nb::sig("def find(self, values: Any, key: str | None = None) -> dict[str, Any]"),
           "As get; raises NotFound if there is no such row.")
       .def(
+          "get_many",
+          [](const PyTable& self, nb::handle keys, nb::handle key) {
+            return read(self, [&](const Transaction& t, const TableInfo& info) {
+              return find_many(t, info, keys, key, *self.session);
+            });
+          },
+          "keys"_a, "key"_a = nb::none(),
+          nb::sig("def get_many(self, keys: Iterable[Any], key: str | None = None)"
+                  " -> list[dict[str, Any] | None]"),
+          "For each of the keys what get gives: see Transaction.get_many.")
+      .def(
           "rows",
           [](const PyTable& self, nb::handle key, nb::handle prefix, nb::handle lower,
              nb::handle upper, bool reverse, nb::object limit) {

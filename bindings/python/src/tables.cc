@@ -133,6 +133,10 @@ nb::object to_dict(const TableInfo& table, const Row& row) {
   std::vector<Value> many(fits ? 0 : count);
   const std::span<Value> values = fits ? few.all() : std::span<Value>(many);
   row.get_all(values);
+  return to_dict(table, values);
+}
+
+nb::object to_dict(const TableInfo& table, std::span<const Value> values) {
   // A copy is quicker, but threads that run at the same time would wait for each other to make it.
   nb::object dict = nb::steal(kThreadsRun ? PyDict_New() : PyDict_Copy(table.empty_row.ptr()));
   if (!dict.is_valid()) throw nb::python_error();

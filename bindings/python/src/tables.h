@@ -93,6 +93,8 @@ class KnownTables {
 
 /// A row as a dict.
 nb::object to_dict(const TableInfo& table, const Row& row);
+/// The same of a value for each column, dropped ones included.
+nb::object to_dict(const TableInfo& table, std::span<const Value> values);
 
 /// Values for a call. An object stays what it is while the call runs, unless threads run at the
 /// same time: then the texts are kept.

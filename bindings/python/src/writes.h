@@ -12,6 +12,10 @@ namespace flugs::python {
 /// The row as a dict. None if there is none and it need not exist.
 nb::object find(const Transaction& transaction, const TableInfo& table, nb::handle values,
                 nb::handle key_name, bool must_exist);
+/// For each of `keys` the row as a dict, or None. Throws Closed when `session` is being closed
+/// meanwhile.
+nb::list find_many(const Transaction& transaction, const TableInfo& table, nb::handle keys,
+                   nb::handle key_name, const Session& session);
 /// The number that the row got, or None.
 nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle row);
 /// All rows or none. Returns their number. Throws Closed when `session` is being closed meanwhile.

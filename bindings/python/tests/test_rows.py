@@ -161,6 +161,39 @@ def test_keys_of_several_columns_take_tuples(db):
     assert sum(1 for _ in lines.rows(limit=4)) == 4
 
 
+def test_many_keys_are_looked_up_in_one_call(db):
+    parts = db.create_table("parts", {"shop": flugs.int64, "item": flugs.string,
+                                      "n": flugs.int32}, primary_key=["shop", "item"])
+    parts.insert_rows((k // 100, f"item {k % 100}", k) for k in range(3000))
+    keys = [(k // 100, f"item {k % 100}") for k in range(-1000, 4000)]
+    found = parts.get_many(keys)
+    assert found == [parts.get(key) for key in keys]
+    assert sum(row is not None for row in found) == 3000
+    with db.begin() as t:
+        t.delete("parts", (0, "item 7"))
+        assert t.get_many("parts", iter(keys[1006:1009])) == [
+            {"shop": 0, "item": "item 6", "n": 6}, None, {"shop": 0, "item": "item 8", "n": 8}]
+        assert t.get_many(parts, []) == []
+        texts = ((0, "item " + str(k)) for k in range(3))
+        assert t.get_many("parts", texts, "primary")[2]["n"] == 2
+        with pytest.raises(flugs.InvalidArgument, match="a key of 1 values, expected 2") as error:
+            t.get_many("parts", [(0, "item 1"), 5])
+        assert (error.value.table, error.value.key, error.value.values) == ("parts", "primary", 5)
+        with pytest.raises(flugs.InvalidArgument, match="item"):
+            t.get_many("parts", [(0, 1.5)])
+        with pytest.raises(TypeError):
+            t.get_many("parts", 7)
+        with pytest.raises(TypeError):
+            t.get_many("parts", [(0, object())])
+        with pytest.raises(flugs.NotFound):
+            t.get_many("parts", keys, "no such key")
+        with pytest.raises(ZeroDivisionError):
+            t.get_many("parts", ((0, str(1 // (3 - k))) for k in range(5)))
+        t.abort()
+        with pytest.raises(flugs.Error):
+            t.get_many("parts", keys)
+
+
 def test_schemas_change(db, sales):
     sales.insert({"item": "a"})
     db.add_column("sales", "note", flugs.string.default("none"))
