@@ -296,8 +296,10 @@ class Tidy:
 
     def _check_folders(self):
         """Few sources lie flat in a folder, and no two folders include each other."""
+        # Scripts count, too; those that people start have no suffix.
         flat = collections.Counter(os.path.dirname(path) for path in self.paths
-                                   if path.endswith(CXX))
+                                   if path.endswith((*CXX, ".py"))
+                                   or "." not in os.path.basename(path))
         for folder, count in sorted(flat.items()):
             if count > FOLDER_SOURCES_MAX:
                 message = f"{count} sources lie flat in it, at most {FOLDER_SOURCES_MAX}"

@@ -3,10 +3,13 @@
 
 import os
 import shutil
+import sys
 import tempfile
 import unittest
 
-import clang_tidy
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+import clang_tidy  # noqa: E402
 
 MEDIAN_OF_INTS = """#include <vector>
 namespace flugs {

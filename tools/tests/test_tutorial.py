@@ -2,7 +2,7 @@
 """The programs of docs/tutorial.md do what the page says: a shop that is killed has every sale that
 it reported when it is opened again; a shop with a rule refuses what breaks the rule.
 
-tools/test_tutorial.py SHOP STOCK
+tools/tests/test_tutorial.py SHOP STOCK
 """
 
 import os
@@ -52,7 +52,7 @@ class Tutorial(unittest.TestCase):
     def test_shop_with_a_rule_prints_what_the_page_shows(self):
         done = subprocess.run([STOCK, self.pool], capture_output=True, text=True, check=True,
                               stdin=subprocess.DEVNULL)
-        page = os.path.join(os.path.dirname(__file__), "..", "docs", "tutorial.md")
+        page = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "tutorial.md")
         with open(page, encoding="utf-8") as file:
             shown = re.search(r"```text\n(three pieces.*?)```", file.read(), re.DOTALL)[1]
 

@@ -2,11 +2,14 @@
 """The checks of tools/docs find what they should: each test breaks a small site or page."""
 
 import os
+import sys
 import tempfile
 import unittest
 
-import docs_check
-import docs_hooks
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+import docs_check  # noqa: E402
+import docs_hooks  # noqa: E402
 
 
 class Checks(unittest.TestCase):

@@ -4,11 +4,14 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import cxx_text
-import tidy
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+import cxx_text  # noqa: E402
+import tidy  # noqa: E402
 
 CLEAN = {
     "CMakeLists.txt": "project(planted)\n",
@@ -143,6 +146,16 @@ class PlantedTree(unittest.TestCase):
         self.assertEqual(self.check(files=files), [])
         files["columns/column/one_more.h"] = "#pragma once\n"
         self.assertEqual(self.check(files=files), [("columns/column", "flat")])
+
+    def test_folder_with_many_scripts(self):
+        files = {f"tools/part{i}.py": '"""A part."""\n' for i in range(40)}
+        files["tools/README.md"] = "# tools\n"
+        self.assertEqual(self.check(files=files), [])
+        start = os.path.join(self.root, "tools", "start")
+        with open(start, "w", encoding="utf-8") as out:
+            out.write("#!/bin/sh\ntrue\n")
+        os.chmod(start, 0o755)
+        self.assertEqual(self.check(files=files), [("tools", "flat")])
 
     def test_folder_without_readme(self):
         for path in ("columns/column/column.h", "include/flugs/c/types.h", "bench/tatp/tatp.h",

@@ -2,7 +2,7 @@
 """What the README and the documents show holds: links lead somewhere, commands exist with the
 options they are shown with, the pictures are those of their data, the program prints what it says.
 
-tools/test_readme.py FLUGS PROGRAM
+tools/tests/test_readme.py FLUGS PROGRAM
 
 FLUGS is the tool, PROGRAM the README's C++ program as the build compiled it.
 """
@@ -16,7 +16,8 @@ import sys
 import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TESTS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(TESTS))
 README_LINES_MAX = 150
 FOLDER_README_LINES_MAX = 25
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")

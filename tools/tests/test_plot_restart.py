@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 import plot_restart
 
 PAPER = {"distinct": 10_000_000, "hash_map": {"index_rebuild_ms": 1848, "rest_ms": 74}}

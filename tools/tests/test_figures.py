@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small figures of `flugs bench restart --figures`: what they say must be complete and consistent.
 
-tools/test_figures.py FLUGS FIGURE...
+tools/tests/test_figures.py FLUGS FIGURE...
 
 With "plots" among the figures they are drawn too, where matplotlib can be had; with "stubs" there
 are runs with engines that give wrong answers, fail, or are not there.
@@ -23,7 +23,8 @@ SPREADS = ("first_answer_ms", "exec_to_main_ms", "open_ms", "index_rebuild_ms", 
 POINTS = {"7a": [(ROWS * step // 5, ROWS // 10) for step in range(1, 6)],
           "7b": [(ROWS // 10, ROWS // 10 * step // 5) for step in range(1, 6)],
           "table-1": [(ROWS, ROWS // 10)]}
-PLOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plot_restart.py")
+TOOLS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+PLOT = os.path.join(TOOLS, "plot_restart.py")
 
 
 def run(flugs, directory, figures, *options):

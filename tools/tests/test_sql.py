@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The shell `flugs sql`: as a script, with statements as arguments, and on a terminal.
 
-tools/test_sql.py FLUGS
+tools/tests/test_sql.py FLUGS
 """
 
 import json

@@ -14,7 +14,7 @@ import unittest
 from contextlib import redirect_stderr, redirect_stdout
 
 sys.dont_write_bytecode = True
-TOOLS = os.path.dirname(os.path.realpath(__file__))
+TOOLS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 sys.path.insert(0, TOOLS)
 import disk_table
 import disk_table_run

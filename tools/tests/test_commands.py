@@ -2,7 +2,7 @@
 """The commands of the tool `flugs`: how they are grouped and listed, the style of their --help, and
 what they print of small pools.
 
-tools/test_commands.py FLUGS
+tools/tests/test_commands.py FLUGS
 """
 
 import json
