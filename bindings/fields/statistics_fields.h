@@ -120,7 +120,7 @@ void each_field(const MergeReport& report, See&& see) {
   see("rows_dropped", report.rows_dropped);
   see("bytes_before", report.bytes_before);
   see("bytes_after", report.bytes_after);
-  see("columns_renewed", report.columns_renewed);
+  see("columns_rewritten", report.columns_rewritten);
   see("bytes_given_back", report.bytes_given_back);
   see("index_rows", report.index_rows);
   see("index_bytes", report.index_bytes);

@@ -45,10 +45,10 @@ Result<std::uint32_t> DictionaryHints::find_or_add(const Value& value, std::uint
       if (entries_.proves(candidate, value)) id = candidate;
       return *id != kNone;
     };
-    HintIndex::Room room = HintIndex::Room::kEnough;
+    HintIndex::Space room = HintIndex::Space::kEnough;
     std::uint64_t* free = nullptr;
     if (editor.any(is_wanted, free)) return room;
-    if (free == nullptr) return HintIndex::Room::kNone;
+    if (free == nullptr) return HintIndex::Space::kNone;
     id = entries_.append(value, hash, persister,
                          [&](std::uint32_t fresh) { room = editor.insert_at(free, fresh); });
     return room;

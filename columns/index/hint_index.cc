@@ -94,9 +94,9 @@ Status HintIndex::make_room(std::uint64_t hash, pmem::Persister& persister) {
 }
 
 // A null slot means that there is no room.
-HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::uint64_t value,
-                                       Unflushed* unflushed) {
-  if (slot == nullptr) return Room::kNone;
+HintIndex::Space HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::uint64_t value,
+                                        Unflushed* unflushed) {
+  if (slot == nullptr) return Space::kNone;
   FLUGS_DCHECK(lock_.word() != 0 && hint_slot::is_live(value));
   hint_slot::store(*slot, value);
   std::uint32_t lines = 0;
@@ -104,11 +104,11 @@ HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::ui
     if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
     ++lines;
   });
-  if (!is_new) return Room::kEnough;
+  if (!is_new) return Space::kEnough;
   // Only one entry per line asks for room: the one that fills the line's last slot. By then other
   // entries have filled the beginning of the line.
   const bool is_last = reinterpret_cast<std::uintptr_t>(slot + 1) % pmem::kLineBytes == 0;
-  return (lines > kLinesFar && is_last) || is_walk_thin() ? Room::kLittle : Room::kEnough;
+  return (lines > kLinesFar && is_last) || is_walk_thin() ? Space::kLittle : Space::kEnough;
 }
 
 // Where entries come and go, each line is full some day, and then never ends a look-up again. New
@@ -125,7 +125,7 @@ bool HintIndex::Editor::is_walk_thin() const noexcept {
   return emptied > live / 2;
 }
 
-HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
+HintIndex::Space HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
   const std::uint64_t wanted = hint_slot::make(fingerprint_, payload);
   std::uint64_t* found = nullptr;
   std::uint64_t* free = nullptr;

@@ -68,7 +68,7 @@ class HintIndex {
   void prefetch_for_erase(std::uint64_t hash) const noexcept;
 
   /// Whether an entry found a slot, and whether another one would find one near its home.
-  enum class Room : std::uint8_t { kEnough, kLittle, kNone };
+  enum class Space : std::uint8_t { kEnough, kLittle, kNone };
 
   /// The entries of one hash, while no other thread changes those of its segment. Short-lived; one
   /// at a time per index and thread, and none during make_room.
@@ -85,23 +85,23 @@ class HintIndex {
     bool any(F&& visit, std::uint64_t*& free);
     /// Adds an absent entry to a slot from `any`. Nothing may rely on the entry before its lines
     /// are flushed.
-    Room insert_at(std::uint64_t* free, std::uint32_t payload) {
+    Space insert_at(std::uint64_t* free, std::uint32_t payload) {
       FLUGS_DCHECK(free != nullptr && !hint_slot::is_live(hint_slot::load(*free)));
       return put(free, true, hint_slot::make(fingerprint_, payload), nullptr);
     }
     /// Adds an entry unless it exists. `unflushed`, if not null, takes all that must be flushed
     /// before anything relies on the entry. kNone: it was not added.
-    Room insert(std::uint32_t payload, Unflushed* unflushed);
+    Space insert(std::uint32_t payload, Unflushed* unflushed);
     /// The same, unless refuses(payload) is true for another entry of this hash: then sets
     /// `refused` and changes nothing.
     template <typename F>
-    Room insert_unless(F&& refuses, std::uint32_t payload, Unflushed& unflushed, bool& refused);
+    Space insert_unless(F&& refuses, std::uint32_t payload, Unflushed& unflushed, bool& refused);
     /// Adds `successor` next to `payload`. It replaces a second entry with `payload` (see
     /// take_back), or another entry of this hash for which is_obsolete(payload) is true; otherwise
     /// it is added as by `insert`. `found`: whether `payload` exists; if not, nothing changes.
     template <typename F>
-    Room succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
-                 Unflushed& unflushed, bool& found);
+    Space succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
+                  Unflushed& unflushed, bool& found);
     /// Undoes that `successor` was added next to `payload`: its slot gets another entry with
     /// `payload`. The slot may have held an obsolete entry, and a look-up that began before
     /// `payload` existed may find its entry there and nowhere else.
@@ -112,7 +112,7 @@ class HintIndex {
     template <typename F>
     bool walk_lines(F&& visit);
     /// `is_new`: the slot was free.
-    Room put(std::uint64_t* slot, bool is_new, std::uint64_t value, Unflushed* unflushed);
+    Space put(std::uint64_t* slot, bool is_new, std::uint64_t value, Unflushed* unflushed);
     /// Whether a look-up of the hash reads many lines, a third of whose taken slots was emptied.
     bool is_walk_thin() const noexcept;
 
@@ -122,7 +122,7 @@ class HintIndex {
     HintLock lock_;
   };
 
-  /// Calls edit_function(Editor&), which returns a Room. While that is kNone, makes more room and
+  /// Calls edit_function(Editor&), which returns a Space. While that is kNone, makes more room and
   /// calls it again. New room is durable on return. Fails with kOutOfSpace.
   template <typename F>
   Status edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function);
@@ -173,15 +173,15 @@ class HintIndex {
 template <typename F>
 Status HintIndex::edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function) {
   for (;;) {
-    Room room = Room::kNone;
+    Space room = Space::kNone;
     {
       Editor editor(*this, hash);
       room = edit_function(editor);
     }
-    if (room == Room::kEnough) return {};
+    if (room == Space::kEnough) return {};
     Status s = make_room(hash, persister);
     // This entry had room; it is no failure that little is left.
-    if (room == Room::kLittle) return {};
+    if (room == Space::kLittle) return {};
     if (!s.ok()) return s;
   }
 }
@@ -207,8 +207,8 @@ bool HintIndex::Editor::any(F&& visit, std::uint64_t*& free) {
 }
 
 template <typename F>
-HintIndex::Room HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payload,
-                                                 Unflushed& unflushed, bool& refused) {
+HintIndex::Space HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payload,
+                                                  Unflushed& unflushed, bool& refused) {
   const std::uint64_t wanted = hint_slot::make(fingerprint_, payload);
   std::uint64_t* present = nullptr;
   std::uint64_t* free = nullptr;
@@ -220,13 +220,13 @@ HintIndex::Room HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payl
       return false;
     });
   });
-  if (refused) return Room::kEnough;
+  if (refused) return Space::kEnough;
   return put(present != nullptr ? present : free, present == nullptr, wanted, &unflushed);
 }
 
 template <typename F>
-HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t successor,
-                                           F&& is_obsolete, Unflushed& unflushed, bool& found) {
+HintIndex::Space HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t successor,
+                                            F&& is_obsolete, Unflushed& unflushed, bool& found) {
   const std::uint64_t wanted = hint_slot::make(fingerprint_, payload);
   std::uint64_t* free = nullptr;
   std::uint64_t* obsolete = nullptr;
@@ -243,7 +243,7 @@ HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t 
       return false;
     });
   });
-  if (!found) return Room::kEnough;
+  if (!found) return Space::kEnough;
   const bool is_new = obsolete == nullptr;
   return put(is_new ? free : obsolete, is_new, hint_slot::make(fingerprint_, successor),
              &unflushed);

@@ -41,9 +41,9 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready,
     if (column.is_dictionary() && column.dictionary().has_hints())
       estimate.dictionary_entries += column.dictionary().count_unproven();
   });
-  const engine::DeferredIndexes unbuilt = table.index_build().find_indexes();
-  const bool is_taken = budget.takes(unbuilt);
-  (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
+  const engine::DeferredIndexes deferred = table.index_build().find_indexes();
+  const bool is_taken = budget.takes(deferred);
+  (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += deferred.entries;
   const bool needs_all =
       ready == Ready::kIndexesBuilt || (is_taken && table.index_build().has_keys_in_dram());
   const std::uint32_t left = needs_all ? 0 : table.row_sweep().rows_left_unswept(tables);

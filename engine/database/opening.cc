@@ -158,9 +158,9 @@ Status Opening::begin_rebuild() {
   FLUGS_CHECK(found_words_ == nullptr);  // all extents have been claimed
   for (const auto& table : catalog_.all()) {
     if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;
-    const DeferredIndexes unbuilt = table->index_build().find_indexes();
-    if (!budget_.takes(unbuilt))
-      table->index_build().defer(unbuilt, options_.tuning.recovery_threads, slots(),
+    const DeferredIndexes deferred = table->index_build().find_indexes();
+    if (!budget_.takes(deferred))
+      table->index_build().defer(deferred, options_.tuning.recovery_threads, slots(),
                                  catalog_.is_closing());
   }
   return {};
@@ -234,7 +234,7 @@ Result<std::uint64_t> Opening::rebuild_key_indexes() {
   for (const auto& owned : catalog_.all()) {
     Table* table = owned.get();
     if (table->index_build().is_deferred(DeferredIndexes::kKeyIndexes)) continue;
-    for (const std::size_t key : KeyPlaces(table->keys().kept())) {
+    for (const std::size_t key : KeySet(table->keys().kept())) {
       KeyEntries& entries = table->keys()[key]->entries();
       if (Status s = entries.rebuild_hashed(phases_, "key indexes"); !s.ok()) return s;
       if ((entries.made_at_opening() & DeferredIndexes::kOrderedIndexes) != 0)

@@ -24,8 +24,8 @@ class OpeningBudget {
   }
 
   /// Whether opening makes these indexes itself; asked for one table after the other.
-  bool takes(const DeferredIndexes& unbuilt) noexcept {
-    const std::uint64_t cost = unbuilt.entries + unbuilt.rows;
+  bool takes(const DeferredIndexes& deferred) noexcept {
+    const std::uint64_t cost = deferred.entries + deferred.rows;
     if (cost > left_) return false;
     left_ -= cost;
     return true;

@@ -275,7 +275,7 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
   for (std::uint32_t i = 0; i < rows_.rows_of(chunk); ++i) {
     const std::uint32_t row = first + i;
     if (!table_.runs.is_created(row)) continue;
-    for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+    for (const std::size_t k : KeySet(table_.keys.kept())) {
       const KeyIndex& key = *table_.keys[k];
       if (key.is_hashed(row))
         parts[k].slots.push_back((key.hash_of(row) & ~std::uint64_t{0xFFFFFFFF}) | (row + 1));
@@ -287,7 +287,7 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
 void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   parts_.assign(table_.keys.size(), {});
   const std::uint64_t rows = rows_of(chunks);
-  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+  for (const std::size_t k : KeySet(table_.keys.kept())) {
     if (table_.keys[k]->entries().is_hashed_in_runs()) parts_[k].slots.reserve(rows);
     if (table_.keys[k]->entries().is_ordered_in_runs()) parts_[k].entries.reserve(rows);
   }
@@ -311,7 +311,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
 }
 
 void IndexRunBuilder::sort() {
-  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+  for (const std::size_t k : KeySet(table_.keys.kept())) {
     parallel_sort(crew_, threads_, parts_[k].slots, std::less<>());
     parallel_sort(crew_, threads_, parts_[k].entries,
                   [key = table_.keys[k]](const auto& a, const auto& b) {
@@ -324,7 +324,7 @@ void IndexRunBuilder::sort() {
 
 // Rows may go meanwhile, but none comes: at most what is planned here is written.
 void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
-  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+  for (const std::size_t k : KeySet(table_.keys.kept())) {
     KeyParts& key = parts_[k];
     key.slots_max = key.slots.size();
     key.entries_max = key.entries.size();
@@ -356,7 +356,7 @@ std::uint64_t IndexRunBuilder::bytes_gathered() const noexcept {
 
 std::uint64_t IndexRunBuilder::bytes() const noexcept {
   std::uint64_t bytes = sizeof(IndexRunLayout) + parts_.size() * sizeof(IndexRunKeyLayout);
-  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+  for (const std::size_t k : KeySet(table_.keys.kept())) {
     bytes += parts_[k].slot_count * 8;
     if (table_.keys[k]->entries().is_ordered_in_runs())
       bytes += pmem::whole_lines(parts_[k].entries_max * 8) +
@@ -377,7 +377,7 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   run.key_count = static_cast<std::uint16_t>(parts_.size());
   run.key_additions = table_.definition().stored.key_additions;
   std::uint64_t end = sizeof run + parts_.size() * sizeof *keys;
-  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+  for (const std::size_t k : KeySet(table_.keys.kept())) {
     const KeyParts& key = parts_[k];
     if (table_.keys[k]->entries().is_hashed_in_runs()) {
       keys[k].slots_offset = end;

@@ -103,7 +103,7 @@ bool TableMerge::may_have_wasteful_columns() const {
 
 // The present data of these columns becomes that of a former edition, which goes when no row needs
 // it any more. So the merge takes all chunks with cells of it, and groups with its texts.
-Status TableMerge::renew_columns() {
+Status TableMerge::rewrite_columns() {
   const std::vector<std::size_t> wasteful = wasteful_columns(true);
   if (wasteful.empty()) return {};
   {
@@ -114,12 +114,12 @@ Status TableMerge::renew_columns() {
       // A failure leaves the column as it is: there may be space for the merge alone; rows may get
       // too large for the column's values; or the column may have used up its editions.
       const Status rewritten = table_.column_reclaim().rewrite_column(i);
-      if (rewritten.ok()) ++report_.columns_renewed;
+      if (rewritten.ok()) ++report_.columns_rewritten;
       columns_lack_room_ |= rewritten.code() == StatusCode::kOutOfSpace;
     }
     table_.note_readers_of_replaced(slots_.advance());
   }
-  if (report_.columns_renewed == 0) return {};
+  if (report_.columns_rewritten == 0) return {};
   rows_.close_former_tail();
   std::vector<Candidate> chosen = std::exchange(candidates_, {});
   auto next = chosen.begin();
@@ -137,15 +137,15 @@ Status TableMerge::renew_columns() {
 // A merge of everything begins columns anew that found no room for that before its chunks were
 // merged, and takes the chunks that need the columns' former data once more. A transaction that
 // stays open for too long ends this step early, without an error.
-Status TableMerge::renew_the_rest() {
+Status TableMerge::rewrite_the_rest() {
   if (!std::exchange(columns_lack_room_, false) || options_.scope != MergeScope::kEverything ||
       !table_.has_replaced())
     return {};
   if (!release_when_unread()) return is_stopped() ? too_old() : Status();
   candidates_.clear();
-  const std::uint32_t before = report_.columns_renewed;
-  if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
-  if (report_.columns_renewed == before || candidates_.empty()) return {};
+  const std::uint32_t before = report_.columns_rewritten;
+  if (Status renewed = rewrite_columns(); !renewed.ok()) return renewed;
+  if (report_.columns_rewritten == before || candidates_.empty()) return {};
   done_ = 0;
   freeze_candidates();
   if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
@@ -252,7 +252,7 @@ Status TableMerge::run() noexcept {
   {
     const MergeRecord::Work work(table_.merge_record());
     if (!has_chosen_) choose([](std::size_t) { return true; });
-    if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
+    if (Status renewed = rewrite_columns(); !renewed.ok()) return renewed;
   }
   Status merged;
   if (!candidates_.empty()) {
@@ -266,9 +266,9 @@ Status TableMerge::run() noexcept {
     report_.wait_us = microseconds_since(frozen);
     merged = merge_all();
   }
-  if (merged.ok()) merged = renew_the_rest();
+  if (merged.ok()) merged = rewrite_the_rest();
   if (merged.ok()) merged = index_groups();
-  if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_renewed != 0 ||
+  if (!candidates_.empty() || report_.index_rows != 0 || report_.columns_rewritten != 0 ||
       table_.runs().has_replaced()) {
     const auto released = std::chrono::steady_clock::now();
     release_now_or_later();

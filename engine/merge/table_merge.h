@@ -104,8 +104,8 @@ class TableMerge {
   std::uint64_t former_bytes() const noexcept;
   std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
-  Status renew_columns();
-  Status renew_the_rest();
+  Status rewrite_columns();
+  Status rewrite_the_rest();
   void release();
   void release_now_or_later();
   void freeze_candidates();

@@ -64,13 +64,13 @@ struct MergeReport {
   /// Left unmerged: the pool has no room for what they would become. They take no new rows until a
   /// later merge finds the room.
   std::uint32_t chunks_left = 0;
-  std::uint32_t groups_moved = 0;     ///< in a nearly full pool, so that free space lies together
-  std::uint64_t rows = 0;             ///< in the new groups
-  std::uint64_t codes = 0;            ///< rows times columns
-  std::uint64_t rows_dropped = 0;     ///< dead, unused or never committed
-  std::uint64_t bytes_before = 0;     ///< in the pool, of the chunks and groups before
-  std::uint64_t bytes_after = 0;      ///< in the pool, of the new groups
-  std::uint32_t columns_renewed = 0;  ///< columns that begin anew, see MergeOptions::waste_bytes
+  std::uint32_t groups_moved = 0;       ///< in a nearly full pool, so that free space lies together
+  std::uint64_t rows = 0;               ///< in the new groups
+  std::uint64_t codes = 0;              ///< rows times columns
+  std::uint64_t rows_dropped = 0;       ///< dead, unused or never committed
+  std::uint64_t bytes_before = 0;       ///< in the pool, of the chunks and groups before
+  std::uint64_t bytes_after = 0;        ///< in the pool, of the new groups
+  std::uint32_t columns_rewritten = 0;  ///< columns that begin anew, see MergeOptions::waste_bytes
   /// Bytes in the pool of dictionaries and texts from before a column began anew or got another
   /// type; not in bytes_before. 0 while a row or a transaction still needs them: then a later merge
   /// gives them back.

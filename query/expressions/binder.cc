@@ -294,7 +294,7 @@ BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
   return made;
 }
 
-// The constant takes the unit of the other side, so that nothing is computed per row, and segments
+// The constant takes the unit of the other side, so nothing is computed per row, and scan units
 // know the range. If no value there equals it, `other < constant` and `other <= constant` become
 // `other <= neighbour`, and likewise with the sides exchanged; = and <> stay unchanged.
 void Binder::compare_with_constant(BoundExpr& comparison, BoundExpr& constant, bool is_left,

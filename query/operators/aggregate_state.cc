@@ -158,7 +158,7 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
   }
 }
 
-bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
+bool state_of(const BoundAggregate& aggregate, const ScanUnit& unit, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state) {
   FLUGS_DCHECK(selected <= count);
@@ -170,7 +170,7 @@ bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint
     case AggregateKind::kSum:
     case AggregateKind::kAvg: {
       Totals totals;
-      if (!segment.add_up(column, first, count, mask, totals)) return false;
+      if (!unit.add_up(column, first, count, mask, totals)) return false;
       state.count = totals.count;
       if (is_real_sum(aggregate))
         state.real = totals.real_sum;
@@ -182,7 +182,7 @@ bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint
     case AggregateKind::kMax: {
       Value least;
       Value greatest;
-      if (!segment.extremes(column, first, count, mask, least, greatest)) return false;
+      if (!unit.extremes(column, first, count, mask, least, greatest)) return false;
       const Value& value = aggregate.kind == AggregateKind::kMin ? least : greatest;
       state.count = value.is_null() ? 0 : 1;
       if (aggregate.form() == Form::kText)

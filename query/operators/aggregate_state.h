@@ -9,7 +9,7 @@
 
 #include "query/expressions/bound_expr.h"
 #include "query/operators/group_table.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 #include "query/vectors/code_domain.h"
 #include "query/vectors/vec.h"
 
@@ -52,9 +52,9 @@ struct BoundAggregate {
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
                 std::size_t index);
-/// Sets the state for one group of a segment's rows, if the segment knows it without reading
+/// Sets the state for one group of a unit's rows, if the unit knows it without reading
 /// values; the argument is the table's `column`. False: it does not.
-bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
+bool state_of(const BoundAggregate& aggregate, const ScanUnit& unit, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state);
 /// Adds another worker's state.

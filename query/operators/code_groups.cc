@@ -76,22 +76,22 @@ CodeGroups::CodeGroups(const std::vector<std::uint32_t>& keys,
   }
 }
 
-bool CodeGroups::fits(const Segment& segment, const std::vector<std::uint32_t>& columns) {
+bool CodeGroups::fits(const ScanUnit& unit, const std::vector<std::uint32_t>& columns) {
   std::uint64_t groups = 1;
   next_keys_.clear();
   for (const Key& key : keys_) {
-    const MainColumn* column = segment.packed(columns[key.input]);
+    const MainColumn* column = unit.packed(columns[key.input]);
     if (column == nullptr || column->code_count() == 0) return false;
     groups *= column->code_count();
     // With more codes, handing them over costs more than looking rows up.
     if (column->code_count() > kGroupsMax || groups > kGroupsMax ||
-        groups * 4 > std::uint64_t{segment.row_count()} + 1024)
+        groups * 4 > std::uint64_t{unit.row_count()} + 1024)
       return false;
     next_keys_.push_back(column);
   }
   return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
     if (!lane.has_argument) return true;
-    const MainColumn* column = segment.packed(columns[lane.input]);
+    const MainColumn* column = unit.packed(columns[lane.input]);
     if (column == nullptr) return false;
     return lane.kind != Kind::kSum || distance_bits(*column) <= kDistanceBitsMax;
   });
@@ -104,11 +104,10 @@ bool CodeGroups::has_same_codes() const {
   return true;
 }
 
-CodeGroups::Fit CodeGroups::enter(const Segment& segment,
-                                  const std::vector<std::uint32_t>& columns) {
-  if (entered_ == &segment) return fits_ ? Fit::kYes : Fit::kNo;
-  if (!fits(segment, columns)) {
-    entered_ = &segment;
+CodeGroups::Fit CodeGroups::enter(const ScanUnit& unit, const std::vector<std::uint32_t>& columns) {
+  if (entered_ == &unit) return fits_ ? Fit::kYes : Fit::kNo;
+  if (!fits(unit, columns)) {
+    entered_ = &unit;
     fits_ = false;
     return Fit::kNo;
   }
@@ -116,19 +115,19 @@ CodeGroups::Fit CodeGroups::enter(const Segment& segment,
     if (!is_empty()) return Fit::kAfterHandOver;
     groups_ = 0;
   }
-  entered_ = &segment;
+  entered_ = &unit;
   fits_ = true;
   for (std::size_t k = 0; k < keys_.size(); ++k) {
     keys_[k].column = next_keys_[k];
     keys_[k].table_column = columns[keys_[k].input];
   }
-  segment_ = &segment;
+  unit_ = &unit;
   if (groups_ == 0) resize();
   // Adds up what was counted with the old columns' distances.
   fold_rows();
   for (Lane& lane : lanes_) {
     if (lane.kind == Kind::kSum) fold(lane);
-    lane.column = lane.has_argument ? segment.packed(columns[lane.input]) : nullptr;
+    lane.column = lane.has_argument ? unit.packed(columns[lane.input]) : nullptr;
   }
   counts_rows_ = nullptr;
   for (Lane& lane : lanes_) {
@@ -175,9 +174,9 @@ void CodeGroups::enter_lane(Lane& lane) {
 }
 
 void CodeGroups::take(std::uint32_t first, std::size_t count, const std::uint64_t* mask) {
-  FLUGS_CHECK(fits_ && entered_ == segment_);
+  FLUGS_CHECK(fits_ && entered_ == unit_);
   FLUGS_DCHECK(first % 64 == 0);
-  FLUGS_DCHECK(count <= segment_->row_count() && first <= segment_->row_count() - count);
+  FLUGS_DCHECK(count <= unit_->row_count() && first <= unit_->row_count() - count);
   for (std::size_t done = 0; done < count; done += kStepRows) {
     const std::size_t n = std::min<std::size_t>(kStepRows, count - done);
     const std::uint64_t* wanted = mask == nullptr ? nullptr : mask + done / 64;

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "query/operators/aggregate_state.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 
 namespace flugs::query {
 
@@ -19,7 +19,7 @@ class CodeGroups {
   struct Key {
     std::uint32_t input = 0;                      ///< column of the input
     std::uint32_t table_column = 0;               ///< and of the table
-    const columns::MainColumn* column = nullptr;  ///< column in segment()
+    const columns::MainColumn* column = nullptr;  ///< column in unit()
   };
 
   /// Keys and arguments are columns of the input. The aggregates must outlive this.
@@ -27,10 +27,10 @@ class CodeGroups {
   static bool can_aggregate(const BoundAggregate& aggregate) noexcept;
 
   enum class Fit : std::uint8_t { kYes, kNo, kAfterHandOver };
-  /// Whether rows of the segment can be taken now. `columns` of its table are those of the input.
+  /// Whether rows of the unit can be taken now. `columns` of its table are those of the input.
   /// After clear() the result is never kAfterHandOver.
-  Fit enter(const Segment& segment, const std::vector<std::uint32_t>& columns);
-  /// Takes rows of the segment that was entered last, if that fitted; parameters as in
+  Fit enter(const ScanUnit& unit, const std::vector<std::uint32_t>& columns);
+  /// Takes rows of the unit that was entered last, if that fitted; parameters as in
   /// Sink::push_masked.
   void take(std::uint32_t first, std::size_t count, const std::uint64_t* mask);
 
@@ -43,12 +43,12 @@ class CodeGroups {
     return rows_[group];
   }
   AggregateState state(std::uint32_t group, std::size_t aggregate) const noexcept;
-  /// The code of a key, in its column of segment().
+  /// The code of a key, in its column of unit().
   std::uint64_t code(std::uint32_t group, std::size_t key) const noexcept;
   const Key& key(std::size_t key) const noexcept { return keys_[key]; }
-  const Segment& segment() const noexcept {
-    FLUGS_DCHECK(segment_ != nullptr);
-    return *segment_;
+  const ScanUnit& unit() const noexcept {
+    FLUGS_DCHECK(unit_ != nullptr);
+    return *unit_;
   }
   void clear();
 
@@ -87,7 +87,7 @@ class CodeGroups {
     const std::uint64_t* mask;
   };
 
-  bool fits(const Segment& segment, const std::vector<std::uint32_t>& columns);
+  bool fits(const ScanUnit& unit, const std::vector<std::uint32_t>& columns);
   bool has_same_codes() const;
   void resize();
   void enter_lane(Lane& lane);
@@ -105,8 +105,8 @@ class CodeGroups {
 
   std::vector<Key> keys_;
   std::vector<Lane> lanes_;
-  const Segment* segment_ = nullptr;  // the segment of the codes taken so far
-  const Segment* entered_ = nullptr;
+  const ScanUnit* unit_ = nullptr;  // the unit of the codes taken so far
+  const ScanUnit* entered_ = nullptr;
   bool fits_ = false;
   std::vector<const columns::MainColumn*> next_keys_;
   std::uint32_t groups_ = 0;

@@ -69,13 +69,13 @@ bool CodeMarks::all_are_marked() const noexcept {
   return marked == codes;
 }
 
-void CodeMarks::take(const Segment& segment, std::uint32_t table_column, std::uint32_t first,
+void CodeMarks::take(const ScanUnit& unit, std::uint32_t table_column, std::uint32_t first,
                      std::size_t count, const std::uint64_t* mask) {
-  const MainColumn* packed = segment.packed(table_column);
+  const MainColumn* packed = unit.packed(table_column);
   FLUGS_CHECK(packed != nullptr && fits(*packed) && continues(*packed));
   const MainColumn& column = *packed;
   if (column_ == nullptr) marks_.assign(column.code_count() / 64 + 1, 0);
-  segment_ = &segment;
+  unit_ = &unit;
   column_ = &column;
   table_column_ = table_column;
   if (mask == nullptr && count == column.row_count() && column.has_entries()) {

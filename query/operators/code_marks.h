@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 
 namespace flugs::query {
 
@@ -22,18 +22,18 @@ class CodeMarks {
   }
   /// Takes rows of a column that fits and continues; parameters as in Sink::push_masked. All rows
   /// of a row group with a dictionary have all of its entries.
-  void take(const Segment& segment, std::uint32_t column, std::uint32_t first, std::size_t count,
+  void take(const ScanUnit& unit, std::uint32_t column, std::uint32_t first, std::size_t count,
             const std::uint64_t* mask);
-  /// Calls `visit(segment, column of the table, packed column, code)` for the marked codes except
+  /// Calls `visit(unit, column of the table, packed column, code)` for the marked codes except
   /// NULL's, and clears the marks.
   template <typename Visit>
   void hand_over(Visit&& visit) {
     if (column_ == nullptr) return;
-    FLUGS_CHECK(segment_ != nullptr && marks_.size() > column_->code_count() / 64);
+    FLUGS_CHECK(unit_ != nullptr && marks_.size() > column_->code_count() / 64);
     for (std::size_t word = 0; word < marks_.size(); ++word)
       for (std::uint64_t bits = marks_[word]; bits != 0; bits &= bits - 1) {
         const std::uint64_t code = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
-        if (!column_->entry_is_null(code)) visit(*segment_, table_column_, *column_, code);
+        if (!column_->entry_is_null(code)) visit(*unit_, table_column_, *column_, code);
       }
     column_ = nullptr;
   }
@@ -42,7 +42,7 @@ class CodeMarks {
  private:
   bool all_are_marked() const noexcept;
 
-  const Segment* segment_ = nullptr;
+  const ScanUnit* unit_ = nullptr;
   const columns::MainColumn* column_ = nullptr;
   std::uint32_t table_column_ = 0;
   std::vector<std::uint64_t> marks_;

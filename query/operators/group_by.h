@@ -33,10 +33,10 @@ class GroupBySink : public Sink {
   /// own columns.
   void expect(const Source& source);
   void push(const Batch& batch, std::uint32_t worker) override;
-  bool push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+  bool push_masked(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                    std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                    std::size_t selected, std::uint32_t worker) override;
-  bool takes_segments() const noexcept override { return is_of_columns_; }
+  bool takes_units() const noexcept override { return is_of_columns_; }
   bool takes_headers() const noexcept override;
   const Schema& output_schema() const noexcept { return schema_; }
   /// Call after the last row. The source of the groups; it keeps the sink for as long as it needs
@@ -123,17 +123,17 @@ class GroupBySink : public Sink {
   void choose_bits();
   bool fits_bits(std::uint64_t count, std::uint64_t rows) const noexcept;
   Local& local_of(std::uint32_t worker);
-  bool push_by_codes(const Segment& segment, const std::vector<std::uint32_t>& columns,
+  bool push_by_codes(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                      std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                      std::size_t selected, Local& local) const;
   static std::uint64_t bytes_of(const Local& local) noexcept;
   void hand_over(Local& local) const;
   void hand_over_codes(Local& local) const;
-  void put_entry(std::size_t key, const Segment& segment, const CodeGroups::Key& of,
+  void put_entry(std::size_t key, const ScanUnit& unit, const CodeGroups::Key& of,
                  std::uint64_t code, std::size_t row, KeyWords& words) const;
   void note_distinct(std::size_t aggregate, std::uint32_t group, Distinct value,
                      Local& local) const;
-  bool mark_distinct(std::size_t aggregate, const Segment& segment, std::uint32_t column,
+  bool mark_distinct(std::size_t aggregate, const ScanUnit& unit, std::uint32_t column,
                      std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                      Local& local) const;
   void hand_over_marks(std::size_t aggregate, Local& local) const;

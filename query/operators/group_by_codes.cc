@@ -81,14 +81,14 @@ std::uint64_t GroupBySink::bytes_of(const Local& local) noexcept {
   return sum;
 }
 
-bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+bool GroupBySink::push_masked(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                               std::size_t selected, std::uint32_t worker) {
   FLUGS_DCHECK(selected != 0 && selected <= count);
   const bool is_sparse = selected * kSparseForGroups < count;
   if (is_by_codes_)
     return !is_sparse &&
-           push_by_codes(segment, columns, first, count, mask, selected, local_of(worker));
+           push_by_codes(unit, columns, first, count, mask, selected, local_of(worker));
   if (!is_of_columns_) return false;
   Local& local = local_of(worker);
   std::vector<AggregateState> states(aggregates_.size());
@@ -98,8 +98,8 @@ bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uin
     // Marks may stay if the rows come again, in batches.
     const bool done =
         aggregates_[a].is_distinct()
-            ? !is_sparse && mark_distinct(a, segment, column, first, count, mask, local)
-            : state_of(aggregates_[a], segment, column, first, count, mask, selected, states[a]);
+            ? !is_sparse && mark_distinct(a, unit, column, first, count, mask, local)
+            : state_of(aggregates_[a], unit, column, first, count, mask, selected, states[a]);
     if (!done) return false;
   }
   local.groups.table.find(local.words, 1, local.group_of.data());
@@ -110,14 +110,14 @@ bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uin
   return true;
 }
 
-bool GroupBySink::push_by_codes(const Segment& segment, const std::vector<std::uint32_t>& columns,
+bool GroupBySink::push_by_codes(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                                 std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                                 std::size_t selected, Local& local) const {
   FLUGS_CHECK(local.codes.has_value());
-  CodeGroups::Fit fit = local.codes->enter(segment, columns);
+  CodeGroups::Fit fit = local.codes->enter(unit, columns);
   if (fit == CodeGroups::Fit::kAfterHandOver) {
     hand_over_codes(local);
-    fit = local.codes->enter(segment, columns);
+    fit = local.codes->enter(unit, columns);
     FLUGS_CHECK(fit != CodeGroups::Fit::kAfterHandOver);
   }
   if (fit != CodeGroups::Fit::kYes) return false;
@@ -127,7 +127,7 @@ bool GroupBySink::push_by_codes(const Segment& segment, const std::vector<std::u
   return true;
 }
 
-void GroupBySink::put_entry(std::size_t k, const Segment& segment, const CodeGroups::Key& of,
+void GroupBySink::put_entry(std::size_t k, const ScanUnit& unit, const CodeGroups::Key& of,
                             std::uint64_t code, std::size_t row, KeyWords& words) const {
   const MainColumn& column = *of.column;
   const Key& key = keys_[k];
@@ -140,7 +140,7 @@ void GroupBySink::put_entry(std::size_t k, const Segment& segment, const CodeGro
   } else if (key.is_text()) {
     words.put_text(key.word, row, column.entry_text(code));
   } else if (key.expr->form == Form::kCode) {
-    word = segment.domain_code(of.table_column, code);
+    word = unit.domain_code(of.table_column, code);
   } else {
     word = static_cast<std::uint64_t>(column.entry_integer(code));
     if (key.expr->type.type == Type::kBool) word = word != 0 ? 1 : 0;
@@ -161,8 +161,7 @@ void GroupBySink::hand_over_codes(Local& local) const {
     local.words.clear_nulls(n);
     for (std::size_t k = 0; k < keys_.size(); ++k)
       for (std::size_t i = 0; i < n; ++i)
-        put_entry(k, codes.segment(), codes.key(k), codes.code(found[first + i], k), i,
-                  local.words);
+        put_entry(k, codes.unit(), codes.key(k), codes.code(found[first + i], k), i, local.words);
     local.groups.table.find(local.words, n, local.group_of.data());
     local.groups.grow_states(stride);
     FLUGS_CHECK(local.groups.states.size() >= local.groups.table.size() * stride);
@@ -176,18 +175,18 @@ void GroupBySink::hand_over_codes(Local& local) const {
   codes.clear();
 }
 
-bool GroupBySink::mark_distinct(std::size_t a, const Segment& segment, std::uint32_t column,
+bool GroupBySink::mark_distinct(std::size_t a, const ScanUnit& unit, std::uint32_t column,
                                 std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                                 Local& local) const {
   FLUGS_DCHECK(keys_.empty() && aggregates_[a].is_distinct());
-  const MainColumn* packed = segment.packed(column);
+  const MainColumn* packed = unit.packed(column);
   if (packed == nullptr) return false;
   const BitDomain& domain = bit_domains_[a];
   if (domain.count != 0 && aggregates_[a].form() == Form::kInt && !packed->has_entries())
     return mark_payloads(*packed, first, count, mask, domain.low, local.groups.bits[a]);
   if (!CodeMarks::fits(*packed)) return false;
   if (!local.marks[a].continues(*packed)) hand_over_marks(a, local);
-  local.marks[a].take(segment, column, first, count, mask);
+  local.marks[a].take(unit, column, first, count, mask);
   return true;
 }
 
@@ -197,14 +196,14 @@ void GroupBySink::hand_over_marks(std::size_t a, Local& local) const {
   local.groups.table.find(local.words, 1, local.group_of.data());
   local.groups.grow_states(aggregates_.size());
   const DistinctSet& set = local.groups.distinct[a];
-  local.marks[a].hand_over([&](const Segment& segment, std::uint32_t table_column,
+  local.marks[a].hand_over([&](const ScanUnit& unit, std::uint32_t table_column,
                                const MainColumn& column, std::uint64_t code) {
     Distinct value;
     if (aggregate.form() == Form::kText) {
       const std::string_view text = column.entry_text(code);
       value = {reinterpret_cast<std::uint64_t>(text.data()), text_mark(text)};
     } else if (aggregate.form() == Form::kCode) {
-      value.word = segment.domain_code(table_column, code);
+      value.word = unit.domain_code(table_column, code);
     } else {
       value.word = static_cast<std::uint64_t>(column.entry_integer(code));
     }

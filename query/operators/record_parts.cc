@@ -64,11 +64,11 @@ void RecordParts::spill() {
     for (const Chunk& chunk : part.chunks) {
       const std::size_t count = used(part, chunk);
       const std::uint64_t offset = file_->append(chunk.words.get(), count * sizeof(std::uint64_t));
-      if (!part.segments.empty() &&
-          part.segments.back().offset + part.segments.back().word_count * 8 == offset)
-        part.segments.back().word_count += count;
+      if (!part.units.empty() &&
+          part.units.back().offset + part.units.back().word_count * 8 == offset)
+        part.units.back().word_count += count;
       else
-        part.segments.push_back({offset, count});
+        part.units.push_back({offset, count});
     }
     part.chunks.clear();
     part.next = part.end = nullptr;
@@ -90,14 +90,14 @@ void RecordParts::visit(std::size_t part_index,
   visit_held(part_index, take);
   const Part& part = parts_[part_index];
   const std::size_t batch_words = kReadRecords * words_;
-  if (part.segments.empty()) return;
+  if (part.units.empty()) return;
   Charge charge(context_.budget, owner_);
   charge.set(batch_words * sizeof(std::uint64_t));
   const auto buffer = std::make_unique_for_overwrite<std::uint64_t[]>(batch_words);
-  for (const Segment& segment : part.segments)
-    for (std::size_t done = 0; done < segment.word_count; done += batch_words) {
-      const std::size_t count = std::min(batch_words, segment.word_count - done);
-      file_->read(segment.offset + done * sizeof(std::uint64_t), buffer.get(),
+  for (const ScanUnit& unit : part.units)
+    for (std::size_t done = 0; done < unit.word_count; done += batch_words) {
+      const std::size_t count = std::min(batch_words, unit.word_count - done);
+      file_->read(unit.offset + done * sizeof(std::uint64_t), buffer.get(),
                   count * sizeof(std::uint64_t));
       take(buffer.get(), count / words_);
     }
@@ -112,7 +112,7 @@ std::uint64_t RecordParts::held_records(std::size_t part_index) const noexcept {
 
 std::uint64_t RecordParts::records(std::size_t part_index) const noexcept {
   std::uint64_t words = 0;
-  for (const Segment& segment : parts_[part_index].segments) words += segment.word_count;
+  for (const ScanUnit& unit : parts_[part_index].units) words += unit.word_count;
   return words / words_ + held_records(part_index);
 }
 
@@ -136,7 +136,7 @@ void RecordParts::release(std::size_t part_index) noexcept {
   FLUGS_CHECK(part_index < kParts);
   Part& part = parts_[part_index];
   part.chunks.clear();
-  part.segments.clear();
+  part.units.clear();
   part.next = part.end = nullptr;
   context_.budget.give_back(std::exchange(part.bytes, 0));
 }

@@ -67,7 +67,7 @@ class RecordParts {
     std::unique_ptr<std::uint64_t[]> words;
     std::size_t word_count;
   };
-  struct Segment {
+  struct ScanUnit {
     std::uint64_t offset;
     std::size_t word_count;
   };
@@ -75,7 +75,7 @@ class RecordParts {
     std::uint64_t* next = nullptr;
     std::uint64_t* end = nullptr;
     std::vector<Chunk> chunks;  // all but the last one are full
-    std::vector<Segment> segments;
+    std::vector<ScanUnit> units;
     std::uint64_t bytes = 0;  // of chunks, taken from the budget
   };
   static std::size_t used(const Part& part, const Chunk& chunk) noexcept;

@@ -44,14 +44,14 @@ std::optional<std::uint32_t> ProjectStage::input_column(std::uint32_t output) co
   return outputs_[output]->column;
 }
 
-bool ProjectStage::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+bool ProjectStage::push_masked(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                                std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                                std::size_t selected, std::uint32_t worker) {
   if (!are_columns_) return false;
   std::vector<std::uint32_t> outputs;
   outputs.reserve(outputs_.size());
   for (const BoundPtr& output : outputs_) outputs.push_back(columns[output->column]);
-  return next().push_masked(segment, outputs, first, count, mask, selected, worker);
+  return next().push_masked(unit, outputs, first, count, mask, selected, worker);
 }
 
 void ProjectStage::push(const Batch& batch, std::uint32_t worker) {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "flugs/function_ref.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 #include "query/vectors/rows.h"
 #include "query/vectors/run_context.h"
 #include "query/vectors/vec.h"
@@ -35,18 +35,18 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void push(const Batch& batch, std::uint32_t worker) = 0;
-  /// Offers `selected` rows of a segment, those whose bits are set (no mask: all), before any
+  /// Offers `selected` rows of a unit, those whose bits are set (no mask: all), before any
   /// column of them is read: `columns` says which of the table's columns would be the batch's.
   /// True: taken.
-  virtual bool push_masked(const Segment& /*segment*/,
-                           const std::vector<std::uint32_t>& /*columns*/, std::uint32_t /*first*/,
-                           std::size_t /*count*/, const std::uint64_t* /*mask*/,
-                           std::size_t /*selected*/, std::uint32_t /*worker*/) {
+  virtual bool push_masked(const ScanUnit& /*unit*/, const std::vector<std::uint32_t>& /*columns*/,
+                           std::uint32_t /*first*/, std::size_t /*count*/,
+                           const std::uint64_t* /*mask*/, std::size_t /*selected*/,
+                           std::uint32_t /*worker*/) {
     return false;
   }
-  /// Whether push_masked should get all rows of a segment at once, if they are selected.
-  virtual bool takes_segments() const noexcept { return false; }
-  /// Whether the header of a segment has all that the sink wants, if all rows of the segment are
+  /// Whether push_masked should get all rows of a unit at once, if they are selected.
+  virtual bool takes_units() const noexcept { return false; }
+  /// Whether the header of a unit has all that the sink wants, if all rows of the unit are
   /// wanted.
   virtual bool takes_headers() const noexcept { return false; }
   /// Row positions that a worker should take at a time where no filter leaves rows out, if that is

@@ -17,8 +17,8 @@ namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
 constexpr std::uint32_t kScanRows = 32 * kBatchRows;
-static_assert(kScanRows % Segment::kBlockRowsMax == 0);
-// Segments per worker when only their headers are read: some hundred microseconds of work.
+static_assert(kScanRows % ScanUnit::kBlockRowsMax == 0);
+// Units per worker when only their headers are read: some hundred microseconds of work.
 constexpr std::size_t kHeadersPerWorker = 1024;
 
 Schema without_domains(Schema schema) {
@@ -47,7 +47,7 @@ std::size_t positions_of(const std::uint64_t* mask, std::size_t count, std::uint
 TableScan::Local::Local(const TableScan& scan)
     : values(scan.value_binder_.slot_count()),
       codes(scan.code_binder_.slot_count()),
-      mask(Segment::kBlockRowsMax / 64),
+      mask(ScanUnit::kBlockRowsMax / 64),
       positions(kBatchRows),
       chosen(kBatchRows),
       columns(scan.plain_schema_.size()),
@@ -75,8 +75,8 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
   }
   locals_.resize(context.threads);
   ranges_.resize(context.threads);
-  explain_->details.push_back(fmt::format("{} row positions in {} segments",
-                                          table_->row_positions(), table_->segments().size()));
+  explain_->details.push_back(
+      fmt::format("{} row positions in {} units", table_->row_positions(), table_->units().size()));
   if (context.is_dry) explain_filters();
 }
 
@@ -126,33 +126,33 @@ Schema TableScan::output_schema() const {
   return schema;
 }
 
-// False: a filter rules the segment out, and later filters have no range yet.
-bool TableScan::find_ranges(const Segment& segment, Ranges& ranges) const {
+// False: a filter rules the unit out, and later filters have no range yet.
+bool TableScan::find_ranges(const ScanUnit& unit, Ranges& ranges) const {
   ranges.resize(filters_.size());
   for (std::size_t f = 0; f < filters_.size(); ++f) {
     if (!filters_[f]->range) continue;
-    ranges[f] = segment.range_of(*filters_[f]->range);
-    if (segment.reach(ranges[f]) == Segment::Reach::kNone) return false;
+    ranges[f] = unit.range_of(*filters_[f]->range);
+    if (unit.reach(ranges[f]) == ScanUnit::Reach::kNone) return false;
   }
   return true;
 }
 
-// Whether all rows of a segment meet the filters.
-bool TableScan::needs_no_filter(const Segment& segment, const Ranges& ranges) const {
+// Whether all rows of a unit meet the filters.
+bool TableScan::needs_no_filter(const ScanUnit& unit, const Ranges& ranges) const {
   FLUGS_CHECK(ranges.size() == filters_.size());
   for (std::size_t f = 0; f < filters_.size(); ++f)
-    if (!filters_[f]->range || segment.reach(ranges[f]) != Segment::Reach::kAll) return false;
+    if (!filters_[f]->range || unit.reach(ranges[f]) != ScanUnit::Reach::kAll) return false;
   return true;
 }
 
-// The segments in the order of their best values, then those that do not know them.
+// The units in the order of their best values, then those that do not know them.
 std::vector<std::uint32_t> TableScan::best_first() const {
-  std::vector<std::uint32_t> order(table_->segments().size());
+  std::vector<std::uint32_t> order(table_->units().size());
   std::iota(order.begin(), order.end(), 0u);
   if (!first_rows_) return order;
   std::vector<std::pair<std::uint32_t, std::int64_t>> ranks(order.size());
   for (const std::uint32_t s : order) {
-    const columns::MainColumn* column = table_->segments()[s]->packed(first_rows_->column);
+    const columns::MainColumn* column = table_->units()[s]->packed(first_rows_->column);
     if (column == nullptr)
       ranks[s] = {2, 0};
     else if (column->has_nulls() && !first_rows_->descending)
@@ -182,14 +182,13 @@ void TableScan::begin(const Sink& sink) {
   FLUGS_CHECK(at_once >= kBatchRows);
   Ranges ranges;
   for (const std::uint32_t s : best_first()) {
-    const Segment& segment = *table_->segments()[s];
-    const std::uint32_t rows = segment.row_count();
-    const bool takes_all = find_ranges(segment, ranges) && needs_no_filter(segment, ranges);
-    const bool is_whole =
-        !has_row_ids_ && sink.takes_segments() && segment.answers_whole() && takes_all;
+    const ScanUnit& unit = *table_->units()[s];
+    const std::uint32_t rows = unit.row_count();
+    const bool takes_all = find_ranges(unit, ranges) && needs_no_filter(unit, ranges);
+    const bool is_whole = !has_row_ids_ && sink.takes_units() && unit.answers_whole() && takes_all;
     // A filter leaves few of a morsel's rows, and is quicker on many.
     const std::uint32_t step = is_whole ? std::max(rows, 1u) : takes_all ? at_once : kScanRows;
-    if (is_whole && rows > 0 && sink.takes_headers() && segment.sees_all()) ++by_header_;
+    if (is_whole && rows > 0 && sink.takes_headers() && unit.sees_all()) ++by_header_;
     for (std::uint32_t first = 0; first < rows; first += step)
       morsels_.push_back({s, first, std::min(step, rows - first)});
   }
@@ -206,24 +205,24 @@ std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const 
   if (c == kRowIds) return std::nullopt;
   if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
   std::optional<PayloadRange> all;
-  for (const auto& segment : table_->segments()) {
+  for (const auto& unit : table_->units()) {
     Value least;
     Value greatest;
-    if (!segment->likely_extremes(c, least, greatest)) continue;
+    if (!unit->likely_extremes(c, least, greatest)) continue;
     if (!all) all = PayloadRange{least.raw(), greatest.raw(), 0};
     all->least = std::min(all->least, least.raw());
     all->greatest = std::max(all->greatest, greatest.raw());
-    all->rows += segment->row_count();
+    all->rows += unit->row_count();
   }
   return all;
 }
 
 // The range of rows that can be among the first ones that the sink wants; nullopt while all rows
 // are wanted, or if NULLs are, which are in no range.
-std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
+std::optional<RangeCondition> TableScan::still_wanted(const ScanUnit& unit,
                                                       const Sink& sink) const {
   if (!first_rows_) return std::nullopt;
-  if (segment.may_be_null(first_rows_->column) && !first_rows_->descending) return std::nullopt;
+  if (unit.may_be_null(first_rows_->column) && !first_rows_->descending) return std::nullopt;
   const std::optional<LastWanted> last = sink.last_wanted();
   if (!last) return std::nullopt;
   RangeCondition range;
@@ -235,22 +234,22 @@ std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
   return range;
 }
 
-// Offers all visible rows of a segment at once.
-bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
-  const std::uint32_t rows = segment.row_count();
+// Offers all visible rows of a unit at once.
+bool TableScan::run_whole(const ScanUnit& unit, std::uint32_t worker, Sink& sink) {
+  const std::uint32_t rows = unit.row_count();
   SeenMask seen{nullptr, rows};
-  if (!segment.sees_all()) {
-    seen = segment.seen();
+  if (!unit.sees_all()) {
+    seen = unit.seen();
     if (seen.words == nullptr) {
       std::vector<std::uint64_t>& words = local_of(worker).mask;
       words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
-      seen = {words.data(), segment.visible(0, rows, words.data())};
+      seen = {words.data(), unit.visible(0, rows, words.data())};
     }
     FLUGS_DCHECK(seen.count <= rows);
     if (seen.count == rows) seen.words = nullptr;
   }
   if (seen.count != 0 &&
-      !sink.push_masked(segment, output_columns_, 0, rows, seen.words, seen.count, worker))
+      !sink.push_masked(unit, output_columns_, 0, rows, seen.words, seen.count, worker))
     return false;
   scanned_.fetch_add(rows, std::memory_order_relaxed);
   visible_.fetch_add(seen.count, std::memory_order_relaxed);
@@ -268,10 +267,10 @@ TableScan::Local& TableScan::local_of(std::uint32_t worker) {
 
 // Outputs as well, although filters may leave few rows: a page that is read by itself takes as long
 // as some hundred pages that are read at once.
-void TableScan::read_ahead(const Segment& segment) const noexcept {
+void TableScan::read_ahead(const ScanUnit& unit) const noexcept {
   const std::byte* last = nullptr;  // all columns of a chunk lie in the same place
   const auto read = [&](std::uint32_t column) {
-    const std::span<const std::byte> memory = segment.memory(column);
+    const std::span<const std::byte> memory = unit.memory(column);
     if (memory.data() != std::exchange(last, memory.data())) table_->read_ahead(memory);
   };
   for (const auto& filter : filters_)
@@ -283,38 +282,37 @@ void TableScan::read_ahead(const Segment& segment) const noexcept {
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   FLUGS_CHECK(morsel < morsels_.size() && worker < ranges_.size());
   const Morsel& part = morsels_[morsel];
-  const Segment& segment = *table_->segments()[part.segment];
+  const ScanUnit& unit = *table_->units()[part.unit];
   Ranges& ranges = ranges_[worker];
-  if (!find_ranges(segment, ranges)) {
+  if (!find_ranges(unit, ranges)) {
     skipped_.fetch_add(part.rows, std::memory_order_relaxed);
     return;
   }
-  const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
-  if (wanted && segment.reach(segment.range_of(*wanted)) == Segment::Reach::kNone) {
+  const std::optional<RangeCondition> wanted = still_wanted(unit, sink);
+  if (wanted && unit.reach(unit.range_of(*wanted)) == ScanUnit::Reach::kNone) {
     skipped_.fetch_add(part.rows, std::memory_order_relaxed);
     behind_.fetch_add(part.rows, std::memory_order_relaxed);
     return;
   }
   context_.check_stop();
-  if (part.first == 0) read_ahead(segment);
-  if (part.rows == segment.row_count() && part.rows > 0 && !has_row_ids_ && sink.takes_segments() &&
-      segment.answers_whole() && needs_no_filter(segment, ranges) &&
-      run_whole(segment, worker, sink))
+  if (part.first == 0) read_ahead(unit);
+  if (part.rows == unit.row_count() && part.rows > 0 && !has_row_ids_ && sink.takes_units() &&
+      unit.answers_whole() && needs_no_filter(unit, ranges) && run_whole(unit, worker, sink))
     return;
   Local& local = local_of(worker);
-  const std::uint32_t block = segment.block_rows();
-  FLUGS_CHECK(block != 0 && block % 64 == 0 && block <= Segment::kBlockRowsMax);
+  const std::uint32_t block = unit.block_rows();
+  FLUGS_CHECK(block != 0 && block % 64 == 0 && block <= ScanUnit::kBlockRowsMax);
   for (std::uint32_t done = 0; done < part.rows; done += block) {
     context_.check_stop();
     if (sink.is_satisfied()) return;
     const std::size_t count = std::min<std::size_t>(block, part.rows - done);
     scanned_.fetch_add(count, std::memory_order_relaxed);
-    run_block(segment, part.first + done, count, local, worker, sink);
+    run_block(unit, part.first + done, count, local, worker, sink);
   }
 }
 
 // Returns a bit for each filter that needs no further test.
-std::uint64_t TableScan::narrow(const Segment& segment, const Ranges& ranges, std::uint32_t first,
+std::uint64_t TableScan::narrow(const ScanUnit& unit, const Ranges& ranges, std::uint32_t first,
                                 std::size_t count, std::uint64_t* mask) {
   FLUGS_CHECK(ranges.size() == filters_.size());
   std::uint64_t by_range = 0;
@@ -324,16 +322,16 @@ std::uint64_t TableScan::narrow(const Segment& segment, const Ranges& ranges, st
     const std::uint64_t bit = std::uint64_t{1} << f;
     FLUGS_DCHECK(!filter.part_of || *filter.part_of < f);
     const bool is_done = filter.part_of && (by_range >> *filter.part_of & 1) != 0;
-    if (is_done || (filter.range && segment.narrow(ranges[f], first, count, mask)))
+    if (is_done || (filter.range && unit.narrow(ranges[f], first, count, mask)))
       by_range |= bit;
     else if (filter.columns.size() == 1 &&
-             segment.narrow_by_entries(*filter.by_value, filter.columns[0],
-                                       value_binder_.slot_count(), first, count, mask))
+             unit.narrow_by_entries(*filter.by_value, filter.columns[0], value_binder_.slot_count(),
+                                    first, count, mask))
       by_entries |= bit;
     else
       continue;
     FLUGS_DCHECK(!filter.columns.empty());
-    const bool is_packed = segment.packed(filter.columns[0]) != nullptr;
+    const bool is_packed = unit.packed(filter.columns[0]) != nullptr;
     (is_packed ? filter.narrowed : filter.narrowed_in_delta)
         .fetch_add(count, std::memory_order_relaxed);
   }
@@ -341,14 +339,14 @@ std::uint64_t TableScan::narrow(const Segment& segment, const Ranges& ranges, st
 }
 
 // Leaves the rows that meet the filter in local.positions.
-std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+std::size_t TableScan::filter_rows(ScanFilter& filter, const ScanUnit& unit, RowSelection& rows,
                                    Local& local) {
   if (filter.on_codes) fill_lookup(*filter.on_codes);
   const bool by_code = filter.on_codes && !filter.on_codes->lookup->by_value;
   local.batch.rows = rows.count;
   for (const std::uint32_t column : filter.columns)
-    local.batch.columns[column] = by_code ? segment.codes(column, rows, local.columns[column])
-                                          : segment.values(column, rows, local.columns[column]);
+    local.batch.columns[column] = by_code ? unit.codes(column, rows, local.columns[column])
+                                          : unit.values(column, rows, local.columns[column]);
   (by_code ? filter.tested_on_codes : filter.tested_by_value)
       .fetch_add(rows.count, std::memory_order_relaxed);
   const std::size_t chosen =
@@ -365,27 +363,27 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, R
   return chosen;
 }
 
-// Tests visibility and what the segment can test itself, for a block; the rest batch by batch.
-void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
+// Tests visibility and what the unit can test itself, for a block; the rest batch by batch.
+void TableScan::run_block(const ScanUnit& unit, std::uint32_t first, std::size_t count,
                           Local& local, std::uint32_t worker, Sink& sink) {
   FLUGS_DCHECK(first % 64 == 0);
   FLUGS_CHECK(count <= local.mask.size() * 64);
   std::uint64_t* mask = local.mask.data();
-  std::size_t left = segment.visible(first, count, mask);
+  std::size_t left = unit.visible(first, count, mask);
   FLUGS_DCHECK(left == columns::count_bits(mask, 0, count));
   visible_.fetch_add(left, std::memory_order_relaxed);
   if (left == 0) return;
-  if (!segment.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
-  if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
-      wanted && segment.narrow(segment.range_of(*wanted), first, count, mask)) {
+  if (!unit.answers_whole()) delta_read_.fetch_add(count, std::memory_order_relaxed);
+  if (const std::optional<RangeCondition> wanted = still_wanted(unit, sink);
+      wanted && unit.narrow(unit.range_of(*wanted), first, count, mask)) {
     left = columns::count_bits(mask, 0, count);
     if (left == 0) return;
   }
-  const std::uint64_t narrowed = narrow(segment, ranges_[worker], first, count, mask);
+  const std::uint64_t narrowed = narrow(unit, ranges_[worker], first, count, mask);
   if (narrowed != 0) left = columns::count_bits(mask, 0, count);
   if (left == 0) return;
   if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() && !has_row_ids_ &&
-      sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
+      sink.push_masked(unit, output_columns_, first, count, left == count ? nullptr : mask, left,
                        worker)) {
     selected_.fetch_add(left, std::memory_order_relaxed);
     context_.batches.fetch_add(1, std::memory_order_relaxed);
@@ -401,27 +399,27 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
       FLUGS_CHECK(found == rows);
       selection.positions = local.positions.data();
     }
-    run_batch(segment, selection, narrowed, local, worker, sink);
+    run_batch(unit, selection, narrowed, local, worker, sink);
   }
 }
 
-ColumnView TableScan::read(const Output& output, const Segment& segment, const RowSelection& rows,
+ColumnView TableScan::read(const Output& output, const ScanUnit& unit, const RowSelection& rows,
                            Vec& out) const {
-  if (output.column == kRowIds) return segment.row_ids(rows, out);
-  return output.as_codes ? segment.codes(output.column, rows, out)
-                         : segment.values(output.column, rows, out);
+  if (output.column == kRowIds) return unit.row_ids(rows, out);
+  return output.as_codes ? unit.codes(output.column, rows, out)
+                         : unit.values(output.column, rows, out);
 }
 
-void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
+void TableScan::run_batch(const ScanUnit& unit, RowSelection rows, std::uint64_t narrowed,
                           Local& local, std::uint32_t worker, Sink& sink) {
   FLUGS_DCHECK(rows.count <= kBatchRows);
   for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
-    if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], segment, rows, local);
+    if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], unit, rows, local);
   if (rows.count == 0) return;
   selected_.fetch_add(rows.count, std::memory_order_relaxed);
   local.output.rows = rows.count;
   for (std::size_t o = 0; o < outputs_.size(); ++o)
-    local.output.columns[o] = read(outputs_[o], segment, rows, local.outputs[o]);
+    local.output.columns[o] = read(outputs_[o], unit, rows, local.outputs[o]);
   context_.batches.fetch_add(1, std::memory_order_relaxed);
   sink.push(local.output, worker);
 }
@@ -456,7 +454,7 @@ void TableScan::finish() {
   context_.rows_skipped += skipped_;
   context_.rows_selected += selected_;
   std::uint64_t entries_read = 0;
-  for (const auto& segment : table_->segments()) entries_read += segment->entries_read();
+  for (const auto& unit : table_->units()) entries_read += unit->entries_read();
   context_.entries_read += entries_read;
   explain_->details.push_back(fmt::format("scanned {}, skipped {}, visible {}, selected {}",
                                           scanned_.load(), skipped_.load(), visible_.load(),

@@ -23,7 +23,7 @@ struct ScanFilter {
   // Statistics, in rows.
   std::atomic<std::uint64_t> tested_on_codes{0};
   std::atomic<std::uint64_t> tested_by_value{0};
-  // Tested by the segment.
+  // Tested by the unit.
   std::atomic<std::uint64_t> narrowed{0};  ///< on packed codes
   std::atomic<std::uint64_t> narrowed_in_delta{0};
 };
@@ -53,7 +53,7 @@ class TableScan : public Source {
 
  private:
   struct Morsel {
-    std::uint32_t segment;
+    std::uint32_t unit;
     std::uint32_t first;
     std::uint32_t rows;
   };
@@ -73,24 +73,24 @@ class TableScan : public Source {
 
   void add_filter(const Expr& condition);
   std::optional<std::size_t> join_ranges(const RangeCondition& range);
-  ColumnView read(const Output& output, const Segment& segment, const RowSelection& rows,
+  ColumnView read(const Output& output, const ScanUnit& unit, const RowSelection& rows,
                   Vec& out) const;
-  void read_ahead(const Segment& segment) const noexcept;
-  /// The ranges of the filters in one segment, by filter.
-  using Ranges = std::vector<SegmentRange>;
-  bool find_ranges(const Segment& segment, Ranges& ranges) const;
-  bool needs_no_filter(const Segment& segment, const Ranges& ranges) const;
+  void read_ahead(const ScanUnit& unit) const noexcept;
+  /// The ranges of the filters in one unit, by filter.
+  using Ranges = std::vector<ScanUnitRange>;
+  bool find_ranges(const ScanUnit& unit, Ranges& ranges) const;
+  bool needs_no_filter(const ScanUnit& unit, const Ranges& ranges) const;
   std::vector<std::uint32_t> best_first() const;
-  std::optional<RangeCondition> still_wanted(const Segment& segment, const Sink& sink) const;
-  bool run_whole(const Segment& segment, std::uint32_t worker, Sink& sink);
+  std::optional<RangeCondition> still_wanted(const ScanUnit& unit, const Sink& sink) const;
+  bool run_whole(const ScanUnit& unit, std::uint32_t worker, Sink& sink);
   Local& local_of(std::uint32_t worker);
-  void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
+  void run_block(const ScanUnit& unit, std::uint32_t first, std::size_t count, Local& local,
                  std::uint32_t worker, Sink& sink);
-  void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
+  void run_batch(const ScanUnit& unit, RowSelection rows, std::uint64_t narrowed, Local& local,
                  std::uint32_t worker, Sink& sink);
-  std::uint64_t narrow(const Segment& segment, const Ranges& ranges, std::uint32_t first,
+  std::uint64_t narrow(const ScanUnit& unit, const Ranges& ranges, std::uint32_t first,
                        std::size_t count, std::uint64_t* mask);
-  std::size_t filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+  std::size_t filter_rows(ScanFilter& filter, const ScanUnit& unit, RowSelection& rows,
                           Local& local);
   void explain_filters();
 
@@ -102,18 +102,18 @@ class TableScan : public Source {
   std::vector<std::unique_ptr<ScanFilter>> filters_;
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> output_columns_;
-  bool has_row_ids_ = false;  // then segments are not offered to the sink as they are
+  bool has_row_ids_ = false;  // then units are not offered to the sink as they are
   std::vector<Morsel> morsels_;
-  std::size_t by_header_ = 0;            // the morsels whose segment's header is enough
+  std::size_t by_header_ = 0;            // the morsels whose unit's header is enough
   std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
-  std::vector<Ranges> ranges_;  // by worker, in the segment of its morsel
+  std::vector<Ranges> ranges_;  // by worker, in the unit of its morsel
   ExplainPtr explain_;
   std::atomic<std::uint64_t> scanned_{0};
   std::atomic<std::uint64_t> delta_read_{0};  // of them, in the delta
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint64_t> behind_{0};  // of the skipped: behind the rows that the sink has
-  std::atomic<std::uint64_t> whole_{0};   // segments that the sink took as a whole
+  std::atomic<std::uint64_t> whole_{0};   // units that the sink took as a whole
   std::atomic<std::uint64_t> visible_{0};
   std::atomic<std::uint64_t> selected_{0};
 };

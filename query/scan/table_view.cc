@@ -6,15 +6,15 @@
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
-#include "query/scan/delta_segment.h"
-#include "query/scan/main_segment.h"
+#include "query/scan/delta_scan_unit.h"
+#include "query/scan/main_scan_unit.h"
 
 namespace flugs::query {
 
 namespace {
 
 /// The rows of a group that a transaction sees, by their places in the columns.
-class GroupRows : public MainSegment::Rows {
+class GroupRows : public MainScanUnit::Rows {
  public:
   GroupRows(const engine::RowGroup& group, std::uint32_t first_row,
             const mvcc::Visibility& visibility) noexcept
@@ -72,9 +72,9 @@ void TableView::add_group(const engine::RowGroup& group, std::uint32_t first_row
   std::vector<const columns::MainColumn*> columns;
   columns.reserve(schema_.size());
   for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
-  segments_.push_back(
-      std::make_unique<MainSegment>(table_.name(), schema_, std::move(columns), group.stored_rows(),
-                                    std::make_unique<GroupRows>(group, first_row, visibility)));
+  units_.push_back(std::make_unique<MainScanUnit>(
+      table_.name(), schema_, std::move(columns), group.stored_rows(),
+      std::make_unique<GroupRows>(group, first_row, visibility)));
   row_positions_ += group.stored_rows();
   main_row_positions_ += group.stored_rows();
 }
@@ -110,7 +110,7 @@ void TableView::add_formers(const columns::RowLayout& layout) {
   }
 }
 
-void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
+void TableView::add_units(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
   const std::size_t chunks = table_.rows.chunk_count();
   for (std::size_t i = 0; i < chunks; ++i) {
     if (const engine::RowGroup* group = table_.rows.group(i); group != nullptr) {
@@ -120,7 +120,7 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
     const engine::RowStore::ChunkView chunk = table_.rows.chunk(i, rows_end);
     if (chunk.row_count == 0) continue;
     add_formers(*chunk.layout);
-    segments_.push_back(std::make_unique<DeltaSegment>(table_, schema_, visibility, chunk));
+    units_.push_back(std::make_unique<DeltaScanUnit>(table_, schema_, visibility, chunk));
     row_positions_ += chunk.row_count;
   }
 }
@@ -128,16 +128,16 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
 TableView::TableView(const engine::TableData& table, const mvcc::Visibility& visibility)
     : table_(table) {
   const std::uint32_t end = table.rows.rows_end();
-  // Columns and segments must be of the same editions. A change stores the column first and the sum
+  // Columns and units must be of the same editions. A change stores the column first and the sum
   // of editions then. So the columns found here are compared with the sum; two equal sums could
   // both be from before the change although a column is from after it.
   for (bool is_same = false; !is_same;) {
     editions_ = 0;
-    segments_.clear();
+    units_.clear();
     schema_.clear();
     row_positions_ = main_row_positions_ = 0;
     add_columns();
-    add_segments(visibility, end);
+    add_units(visibility, end);
     is_same = table.columns.editions() == editions_;
   }
   // If a column was dropped since then, a merged chunk may have no values of it.

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "mvcc/visibility.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 #include "query/vectors/vec.h"
 #include "tables/data/table_data.h"
 
 namespace flugs::query {
 
-/// A table as one query sees it: columns with their domains, and the segments that hold its rows.
+/// A table as one query sees it: columns with their domains, and the units that hold its rows.
 class TableView {
  public:
   TableView(const engine::TableData& table, const mvcc::Visibility& visibility);
@@ -19,13 +19,13 @@ class TableView {
   const std::string& name() const noexcept { return table_.name(); }
   /// All columns; those with a dictionary have a domain.
   const Schema& schema() const noexcept { return schema_; }
-  const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
+  const std::vector<std::unique_ptr<ScanUnit>>& units() const noexcept { return units_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
   /// Adds row positions of the delta, which a query has read, to the count of the table.
   void note_delta_read(std::uint64_t rows) const noexcept {
     if (rows != 0) table_.delta_rows_read.fetch_add(rows, std::memory_order_relaxed);
   }
-  /// This memory of a segment is about to be read.
+  /// This memory of a unit is about to be read.
   void read_ahead(std::span<const std::byte> memory) const noexcept {
     table_.pool.read_ahead(memory);
   }
@@ -35,14 +35,14 @@ class TableView {
  private:
   void add_columns();
   void add_formers(const columns::RowLayout& layout);
-  void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
+  void add_units(const mvcc::Visibility& visibility, std::uint32_t rows_end);
   void add_group(const engine::RowGroup& group, std::uint32_t first_row,
                  const mvcc::Visibility& visibility);
 
   const engine::TableData& table_;
   Schema schema_;
   std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
-  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<std::unique_ptr<ScanUnit>> units_;
   std::uint64_t row_positions_ = 0;
   std::uint64_t main_row_positions_ = 0;
 };

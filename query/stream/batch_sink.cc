@@ -95,14 +95,14 @@ std::uint32_t BatchSink::morsel_rows_max() const noexcept {
 }
 
 // Numbers of packed columns are unpacked where they stay, if all rows are wanted.
-bool BatchSink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+bool BatchSink::push_masked(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                             std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                             std::size_t /*selected*/, std::uint32_t worker) {
   if (!are_numbers_ || mask != nullptr) return false;
   Local& local = local_of(worker);
   local.packed.clear();
   for (const BoundPtr& expr : exprs_) {
-    local.packed.push_back(segment.packed(columns[expr->column]));
+    local.packed.push_back(unit.packed(columns[expr->column]));
     if (local.packed.back() == nullptr) return false;
   }
   if (!is_apart_) rows_.fetch_add(count, std::memory_order_relaxed);

@@ -41,7 +41,7 @@ class BatchSink : public Sink {
   void give_back(std::uint32_t worker, std::shared_ptr<BatchData> batch);
 
   void push(const Batch& batch, std::uint32_t worker) override;
-  bool push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+  bool push_masked(const ScanUnit& unit, const std::vector<std::uint32_t>& columns,
                    std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                    std::size_t selected, std::uint32_t worker) override;
   std::uint32_t morsel_rows_max() const noexcept override;

@@ -98,7 +98,7 @@ Status IndexRunAudit::run_checksums() const {
 Status IndexRunAudit::run() const {
   if (Status s = run_checksums(); !s.ok()) return s;
   for (const IndexRuns::Member& member : table_.runs.list().members) {
-    for (const std::size_t i : KeyPlaces(table_.keys.kept())) {
+    for (const std::size_t i : KeySet(table_.keys.kept())) {
       if (!table_.runs.has_key(member, i)) continue;
       if (table_.keys[i]->entries().is_hashed_in_runs())
         if (Status s = audit_hashed(member, i); !s.ok()) return s;

@@ -93,7 +93,7 @@ std::unique_ptr<KeyIndex> TableData::make_key(std::size_t place, const KeySchema
 }
 
 void TableData::find_keys_in_runs() noexcept {
-  for (const std::size_t place : KeyPlaces(keys.kept()))
+  for (const std::size_t place : KeySet(keys.kept()))
     keys[place]->entries().runs().set_used(runs.serve_key(place));
 }
 

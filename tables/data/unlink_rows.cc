@@ -27,7 +27,7 @@ void undo_index_change(TableData& data, const IndexChange& change) {
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
   FLUGS_DCHECK(data.rows.exists(dead.row));
-  for (const std::size_t k : KeyPlaces(data.keys.kept())) {
+  for (const std::size_t k : KeySet(data.keys.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       data.keys[k]->entries().erase(dead.row);
     } else {
@@ -55,7 +55,7 @@ void give_back_text(TableData& data, const LongText& text) noexcept {
 void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept {
   __builtin_prefetch(&data.rows.version(dead.row), 1);
   constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
-  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(data.keys.kept() & kWithHash)))
+  for (const std::size_t k : KeySet(static_cast<KeyMask>(data.keys.kept() & kWithHash)))
     if (const auto hash = dead.hash_of_key(k)) data.keys[k]->entries().prefetch_for_erase(*hash);
 }
 

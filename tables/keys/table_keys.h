@@ -21,7 +21,7 @@ inline constexpr KeyMask kEveryKey = 0xFFFF;
 static_assert(kKeysMax == 16);
 
 /// The places in a mask, in ascending order.
-class KeyPlaces {
+class KeySet {
  public:
   class Iterator {
    public:
@@ -44,7 +44,7 @@ class KeyPlaces {
    private:
     unsigned left_;
   };
-  explicit KeyPlaces(KeyMask mask) noexcept : mask_(mask) {}
+  explicit KeySet(KeyMask mask) noexcept : mask_(mask) {}
   Iterator begin() const noexcept { return Iterator(mask_); }
   Iterator end() const noexcept { return Iterator(0); }
 
@@ -89,7 +89,7 @@ class TableKeys {
     using pointer = KeyIndex* const*;
     using reference = KeyIndex*;
 
-    Iterator(const TableKeys& keys, KeyPlaces::Iterator at) noexcept : keys_(&keys), at_(at) {}
+    Iterator(const TableKeys& keys, KeySet::Iterator at) noexcept : keys_(&keys), at_(at) {}
     KeyIndex* operator*() const noexcept { return (*keys_)[*at_]; }
     Iterator& operator++() noexcept {
       ++at_;
@@ -99,10 +99,10 @@ class TableKeys {
 
    private:
     const TableKeys* keys_;
-    KeyPlaces::Iterator at_;
+    KeySet::Iterator at_;
   };
-  Iterator begin() const noexcept { return {*this, KeyPlaces(kept()).begin()}; }
-  Iterator end() const noexcept { return {*this, KeyPlaces(0).end()}; }
+  Iterator begin() const noexcept { return {*this, KeySet(kept()).begin()}; }
+  Iterator end() const noexcept { return {*this, KeySet(0).end()}; }
 
   /// Adds a complete key, at creation and opening.
   void add(std::size_t place, std::unique_ptr<KeyIndex> key) {
@@ -140,7 +140,7 @@ class TableKeys {
   /// Frees the withdrawn keys that no transaction that began at `oldest` or later uses. What
   /// prefetching and the destructor need stays.
   void release_withdrawn(std::uint64_t oldest) noexcept {
-    for (const std::size_t place : KeyPlaces(withdrawn_)) {
+    for (const std::size_t place : KeySet(withdrawn_)) {
       if (known_until_[place] > oldest) continue;
       (*this)[place]->entries().release_memory();
       withdrawn_ &= static_cast<KeyMask>(~bit(place));
@@ -148,7 +148,7 @@ class TableKeys {
   }
   /// Called when the table is dropped: no transaction uses a key any more.
   void release_all() noexcept {
-    for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(kept() | withdrawn_)))
+    for (const std::size_t place : KeySet(static_cast<KeyMask>(kept() | withdrawn_)))
       (*this)[place]->entries().release_memory();
     withdrawn_ = 0;
   }

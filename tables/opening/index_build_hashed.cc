@@ -71,7 +71,7 @@ std::int64_t IndexBuild::asked_at() const noexcept {
 }
 
 void IndexBuild::ask_for(KeyMask keys) noexcept {
-  for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & data_.keys.kept())))
+  for (const std::size_t place : KeySet(static_cast<KeyMask>(keys & data_.keys.kept())))
     if (DeferredRows* deferred = data_.keys[place]->entries().deferred_rows()) deferred->ask();
   if (asked_at_.load(std::memory_order_relaxed) != 0) return;
   std::int64_t nobody = 0;

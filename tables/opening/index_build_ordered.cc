@@ -67,7 +67,7 @@ Status IndexBuild::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
 
 Status IndexBuild::build_ordered(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
-  for (const std::size_t key : KeyPlaces(data_.keys.kept()))
+  for (const std::size_t key : KeySet(data_.keys.kept()))
     if ((data_.keys[key]->entries().made_at_opening() & DeferredIndexes::kOrderedIndexes) != 0)
       if (Status s = enter_ordered(*data_.keys[key], phases); !s.ok()) return s;
   // If no thread makes indexes unasked, no transaction has written yet.

@@ -233,7 +233,7 @@ Status ColumnsWriter::check_rest() {
     const std::size_t rows = std::min(kRowsLookedUp, batch_.rows - first);
     std::size_t taken = rows;
     Status why;
-    for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+    for (const std::size_t place : KeySet(data_.keys.kept()))
       taken = look_up_keys(place, first, taken, why);
     if (taken < rows) return at_row(first + taken, why);
   }

@@ -48,7 +48,7 @@ Status ColumnsWriter::write_block(std::size_t rows) {
   if (Status s = encode(rows); !s.ok()) return s;
   const KeyMask kept = data_.keys.kept();
   if (Status s = store(rows); !s.ok()) return s;
-  for (const std::size_t key : KeyPlaces(kept)) hash(key, rows);
+  for (const std::size_t key : KeySet(kept)) hash(key, rows);
   return enter(rows, kept);
 }
 
@@ -171,7 +171,7 @@ Status ColumnsWriter::enter(std::size_t rows, KeyMask kept) {
   const std::span<const std::uint32_t> taken = std::span(block_->rows).first(rows);
   RowWriter::KeyHashes hashes{};
   for (std::size_t i = 0; i < rows; ++i) {
-    for (const std::size_t key : KeyPlaces(kept)) hashes[key] = block_->hashes[key][i];
+    for (const std::size_t key : KeySet(kept)) hashes[key] = block_->hashes[key][i];
     if (Status s = writer_.enter_indexes(taken[i], kNoRow, kept, kept, hashes); !s.ok()) {
       writer_.withdraw(taken.subspan(i));
       return at_row(block_->first + i, s);

@@ -16,7 +16,7 @@ namespace {
 template <typename Has>
 KeyMask unique_keys(const Table& table, Has&& has) {
   KeyMask keys = 0;
-  for (const std::size_t k : KeyPlaces(table.keys().kept()))
+  for (const std::size_t k : KeySet(table.keys().kept()))
     if (table.keys()[k]->is_unique() && has(*table.keys()[k]))
       keys |= static_cast<KeyMask>(1U << k);
   return keys;
@@ -26,7 +26,7 @@ KeyMask unique_keys(const Table& table, Has&& has) {
 template <typename ValueOf>
 void add_keys(ReadSet& reads, const Table& table, KeyMask keys, ValueOf&& value_of) {
   std::array<Value, kKeyColumnsMax> wanted;
-  for (const std::size_t k : KeyPlaces(keys)) {
+  for (const std::size_t k : KeySet(keys)) {
     const std::span<const std::uint16_t> columns = table.keys()[k]->columns();
     const std::span<Value> values(wanted.data(), columns.size());
     std::transform(columns.begin(), columns.end(), values.begin(), value_of);

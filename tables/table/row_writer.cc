@@ -164,7 +164,7 @@ void RowWriter::give_back(std::uint32_t row) { context_.dead_rows.give_back(tabl
 
 // Computes hashes of some keys of a row, and starts fetching their places in the indexes.
 void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
-  for (const std::size_t i : KeyPlaces(keys)) {
+  for (const std::size_t i : KeySet(keys)) {
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
     hashes[i] = key.hash_of(row);
@@ -180,7 +180,7 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
   FLUGS_DCHECK(data_.rows.version(row).created == context_.visibility.own_tag());
   const std::size_t first_change = context_.index_changes.size();
   pmem::Persister& persister = context_.slot->persister();
-  for (const std::size_t i : KeyPlaces(kept)) {
+  for (const std::size_t i : KeySet(kept)) {
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
     bool is_first = false;
@@ -399,7 +399,7 @@ void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std
 // `keys`: the keys whose hash of the row is in `hashes`.
 void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
   constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
-  for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
+  for (const std::size_t i : KeySet(static_cast<KeyMask>(keys & kKept)))
     if (data_.keys[i]->entries().erases_by_hash()) dead.keep_hash(i, hashes[i]);
 }
 
@@ -519,7 +519,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   data_.rows.set_previous(fresh, row);
 
   KeyMask changed_keys = 0;
-  for (const std::size_t k : KeyPlaces(kept))
+  for (const std::size_t k : KeySet(kept))
     for (const ColumnValue& change : changes)
       if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
         changed_keys |= static_cast<KeyMask>(1U << k);

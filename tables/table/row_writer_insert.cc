@@ -47,7 +47,7 @@ void RowWriter::undo_inserts(std::size_t writes, std::size_t changes) {
 // be free.
 bool RowWriter::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
   if (data_.columns[column]->is_dictionary()) return false;
-  const KeyPlaces keys(kept);
+  const KeySet keys(kept);
   return std::none_of(keys.begin(), keys.end(),
                       [&](std::size_t key) { return data_.keys[key]->has_column(column); });
 }
@@ -111,7 +111,7 @@ Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> val
 KeyMask RowWriter::hash_keys_of_new(std::span<const Value> values, KeyMask keys,
                                     KeyHashes& hashes) const noexcept {
   KeyMask left = 0;
-  for (const std::size_t i : KeyPlaces(keys)) {
+  for (const std::size_t i : KeySet(keys)) {
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
     if (__builtin_expect(!key.hashes_among(values.size()), 0)) {
@@ -126,7 +126,7 @@ KeyMask RowWriter::hash_keys_of_new(std::span<const Value> values, KeyMask keys,
 
 Status RowWriter::check_keys_free(std::span<const Value> values) {
   std::array<Value, kKeyColumnsMax> wanted;
-  for (const std::size_t place : KeyPlaces(data_.keys.kept())) {
+  for (const std::size_t place : KeySet(data_.keys.kept())) {
     const KeyIndex* const key = data_.keys[place];
     const std::size_t count = key->columns().size();
     // A key with a column that was added since the call began is checked when the row is there.

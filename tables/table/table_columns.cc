@@ -238,7 +238,7 @@ Status TableColumns::drop_column(ColumnId id) {
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: {} uses it", data_.name(), column.name, user));
   // A key that is being added, and is not in the schema yet.
-  for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+  for (const std::size_t place : KeySet(data_.keys.kept()))
     if (data_.keys[place]->has_column(id.value()))
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("table {}, column {}: key {} uses it", data_.name(), column.name,

@@ -184,7 +184,7 @@ Status TableColumns::begin_edition(std::size_t number, Type type, bool admits_nu
   RowStore::ColumnsChange change(data_.rows);
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
-    for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+    for (const std::size_t place : KeySet(data_.keys.kept()))
       if (data_.keys[place]->has_column(number)) {
         if (has_other_type) data_.keys[place]->set_needs_normalising();
         if (of_edition.nullable) data_.keys[place]->note_nullable(number);

@@ -203,7 +203,7 @@ TEST_CASE("a merge gives back of texts about what was estimated", "[api]") {
   const MergeEstimate estimate = notes.estimate();
   CHECK(is_near(estimate.unneeded_bytes, 3000 * 1000, 10));
   const std::uint64_t before = notes.space().dictionary_bytes;
-  CHECK(notes.merge().columns_renewed == 1);
+  CHECK(notes.merge().columns_rewritten == 1);
   CHECK(is_near(before - notes.space().dictionary_bytes, estimate.unneeded_bytes, 25));
   CHECK(notes.estimate().bytes() < 64 * 1024);
 }

@@ -176,15 +176,15 @@ TEST_CASE("a successor takes the place of an obsolete entry, beside its predeces
   const auto succeed = [&](std::uint32_t payload, std::uint32_t successor, std::uint32_t obsolete) {
     Unflushed unflushed;
     bool found = false;
-    const HintIndex::Room room = HintIndex::Editor(*world.index, hash_number(5))
-                                     .succeed(
-                                         payload, successor,
-                                         [&](std::uint32_t other) {
-                                           CHECK(other != payload);
-                                           return other == obsolete;
-                                         },
-                                         unflushed, found);
-    CHECK(room == HintIndex::Room::kEnough);
+    const HintIndex::Space room = HintIndex::Editor(*world.index, hash_number(5))
+                                      .succeed(
+                                          payload, successor,
+                                          [&](std::uint32_t other) {
+                                            CHECK(other != payload);
+                                            return other == obsolete;
+                                          },
+                                          unflushed, found);
+    CHECK(room == HintIndex::Space::kEnough);
     CHECK(unflushed.empty() != found);
     return found;
   };

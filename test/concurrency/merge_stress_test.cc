@@ -226,7 +226,7 @@ std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::u
     complaint.expect(report.ok(), "merge: " + report.status().to_string());
     if (!report.ok()) continue;
     merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
-    renewed += report->columns_renewed;
+    renewed += report->columns_rewritten;
   }
   CHECK(renewed > 0);
   return merged;

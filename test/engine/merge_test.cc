@@ -256,13 +256,13 @@ TEST_CASE("a merge that leaves rows out gives their texts back at once", "[engin
   must(t.commit());
   MergeOptions options = everything();
   options.waste_bytes = 0;
-  CHECK(must(database->merge(table, options)).columns_renewed == 0);
+  CHECK(must(database->merge(table, options)).columns_rewritten == 0);
   t = must(database->begin());
   for (std::int64_t id = 0; id < kRows; ++id)
     if (id % 10 != 0) must(t.remove({table, 0}, {Value::int64(id)}));
   must(t.commit());
   const MergeReport report = must(database->merge(table, options));
-  CHECK(report.columns_renewed == 1);
+  CHECK(report.columns_rewritten == 1);
   CHECK(report.bytes_given_back >= kRows * kTextBytes);
   t = must(database->begin());
   for (std::int64_t id = 0; id < kRows; id += 10) {

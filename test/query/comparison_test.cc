@@ -133,7 +133,7 @@ std::vector<std::int64_t> expected(const Compared& column,
 
 Query ends() { return Query::table("ends"); }
 
-// As filters, which segments may test on packed codes.
+// As filters, which units may test on packed codes.
 void check_filters(Ends& world, const Compared& column, const Compared& other) {
   for (const Value& value : values_of(other.type)) {
     const Expr k = constant(value.with_scale(other.type.scale));

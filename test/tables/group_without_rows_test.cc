@@ -92,7 +92,7 @@ TEST_CASE("a chunk without live rows becomes a group without rows before it is e
   Codes codes;
   codes.insert(kFirst);
   MergeReport report = codes.merge();
-  CHECK(report.columns_renewed == 1);
+  CHECK(report.columns_rewritten == 1);
   const std::uint64_t groups = report.chunks_merged;  // including the chunk made ahead, of the
                                                       // former edition
   CHECK(report.chunks_emptied == 0);
@@ -151,7 +151,7 @@ TEST_CASE("a group without rows reads as NULL, and stays in a pool without room 
           "[engine]") {
   Codes codes;
   codes.insert(kFirst);
-  CHECK(codes.merge().columns_renewed == 1);
+  CHECK(codes.merge().columns_rewritten == 1);
   engine::DatabaseCore& core = engine::DatabaseAccess::core(*codes.database);
   const engine::RowStore& store = core.table(codes.table)->rows();
   for (std::size_t chunk = 0; chunk < store.chunk_count(); ++chunk) {

@@ -164,7 +164,7 @@ TEST_CASE("a column begins anew once its texts have room twice", "[engine]") {
   if (is_automatic) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   } else {
-    CHECK(must(database->merge(table, MergeOptions())).columns_renewed == 0);
+    CHECK(must(database->merge(table, MergeOptions())).columns_rewritten == 0);
   }
   CHECK(used() > std::uint64_t{44} << 20);
   must(database->drop_table(others));
@@ -172,7 +172,7 @@ TEST_CASE("a column begins anew once its texts have room twice", "[engine]") {
     for (int i = 0; i < 1000 && used() > std::uint64_t{16} << 20; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   } else {
-    CHECK(must(database->merge(table, MergeOptions())).columns_renewed == 1);
+    CHECK(must(database->merge(table, MergeOptions())).columns_rewritten == 1);
   }
   CHECK(used() < std::uint64_t{16} << 20);
 }
@@ -218,7 +218,7 @@ TEST_CASE("rows that lack a column have its constant, however often it begins an
         must(t.commit());
       }
       renewed +=
-          static_cast<int>(must(database->merge(table, everything(kThrifty))).columns_renewed);
+          static_cast<int>(must(database->merge(table, everything(kThrifty))).columns_rewritten);
     }
   };
   const auto check = [&] {
@@ -262,7 +262,8 @@ TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
       }
       must(t.commit());
     }
-    renewed += static_cast<int>(must(database->merge(table, everything(kThrifty))).columns_renewed);
+    renewed +=
+        static_cast<int>(must(database->merge(table, everything(kThrifty))).columns_rewritten);
     if (definition == nullptr) definition = &in_dram.definition();
     CHECK(&in_dram.definition() == definition);
     const columns::Column* former = in_dram.columns()[1]->former();
@@ -288,7 +289,7 @@ TEST_CASE("a chunk made ahead has no cells of a column that begins anew", "[engi
     must(t.commit());
   }
   const MergeReport report = must(database->merge(table, everything(kThrifty)));
-  CHECK(report.columns_renewed == 1);
+  CHECK(report.columns_rewritten == 1);
   CHECK_FALSE(report.releases_later);
   CHECK(report.bytes_given_back > 52000 * 16);
   CHECK(must(database->table_statistics(table)).columns[1].dictionary_bytes == 0);

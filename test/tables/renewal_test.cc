@@ -143,14 +143,14 @@ TEST_CASE("the pool gets back texts and values that no row has any more", "[engi
   for (int i = 0; i < 40; ++i) notes.update_all();
   const std::uint64_t before = notes.used();
   const MergeReport report = notes.merge();
-  CHECK(report.columns_renewed == 3);
+  CHECK(report.columns_rewritten == 3);
   CHECK_FALSE(report.releases_later);
   // 41 rounds of texts of 400 bytes: one round is left, and the texts that it was copied from.
   CHECK(report.bytes_given_back > 40 * kRenewedRows * 6 / 7 * 400);
   CHECK(notes.used() + 36 * kRenewedRows * 6 / 7 * 400 < before);
   notes.check();
   const MergeReport again = notes.merge();  // values of keys stay as long as dead rows do
-  CHECK(again.columns_renewed <= 1);
+  CHECK(again.columns_rewritten <= 1);
   notes.check();
   const std::uint64_t used = notes.used();
   check_pool_is_whole(notes.database);
@@ -169,7 +169,7 @@ TEST_CASE("a column may begin anew more often than there are edition numbers", "
   std::uint32_t renewed = 0;
   for (int i = 0; i < 400 && renewed < 270; ++i) {
     for (int update = 0; update < 5; ++update) notes.update_bodies(80);
-    renewed += notes.merge().columns_renewed;
+    renewed += notes.merge().columns_rewritten;
   }
   CHECK(renewed >= 270);
   std::uint64_t bytes = 0;
@@ -221,10 +221,10 @@ TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back"
   insert(0, 5000);
   MergeOptions never = thrifty();
   never.waste_bytes = ~std::uint64_t{0};
-  CHECK(must(database->merge(table, never)).columns_renewed == 0);
+  CHECK(must(database->merge(table, never)).columns_rewritten == 0);
   check(5000);
   const MergeReport report = must(database->merge(table, thrifty()));
-  CHECK(report.columns_renewed == 2);
+  CHECK(report.columns_rewritten == 2);
   CHECK(report.groups_merged == 0);
   CHECK(report.bytes_given_back > 5000 * 16);
   check(5000);
@@ -232,7 +232,7 @@ TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back"
   check(6000);
   check_pool_is_whole(database);
   check(6000);
-  CHECK(must(database->merge(table, thrifty())).columns_renewed == 0);
+  CHECK(must(database->merge(table, thrifty())).columns_rewritten == 0);
   check(6000);
   must(database->change_type(table, ColumnId(1), Type::kInt64));
   must(database->merge(table, thrifty()));
@@ -285,7 +285,7 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
   };
   const MergeReport report = notes.merge(options);
   REQUIRE(reader.has_value());
-  CHECK(report.columns_renewed == 3);
+  CHECK(report.columns_rewritten == 3);
   CHECK(report.releases_later);
   CHECK(report.bytes_given_back == 0);
   int round = notes.round;
@@ -330,7 +330,7 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
   }
   for (const TableId table : {parent, child}) {
     const MergeReport report = must(database->merge(table, thrifty()));
-    CHECK(report.columns_renewed >= 1);
+    CHECK(report.columns_rewritten >= 1);
     CHECK(report.bytes_given_back > 900 * 60);
   }
   check_pool_is_whole(database);

@@ -102,7 +102,7 @@ bench::Json to_json(const MergeCommandOptions& options, const MergeFigures& figu
           {"longest_move_us", report.longest_move_us},
           {"chunks_merged", report.chunks_merged},
           {"rows_dropped", report.rows_dropped},
-          {"columns_renewed", report.columns_renewed},
+          {"columns_rewritten", report.columns_rewritten},
           {"bytes_given_back", report.bytes_given_back},
           {"bytes_before", report.bytes_before},
           {"bytes_after", report.bytes_after},
@@ -137,9 +137,9 @@ void print(const MergeCommandOptions& options, const MergeFigures& figures,
       "most\n",
       report.codes, report.merge_us * 1e-6, format_count(bench::codes_per_s_per_core(report)),
       report.longest_move_us);
-  if (report.columns_renewed != 0)
+  if (report.columns_rewritten != 0)
     fmt::print("{} columns rewritten, their dictionaries gave {} back; {} of the pool in use\n",
-               report.columns_renewed, format_bytes(report.bytes_given_back),
+               report.columns_rewritten, format_bytes(report.bytes_given_back),
                format_bytes(figures.statistics.pool_used_bytes));
   fmt::print("sums of all columns: {}; check: {}\n",
              figures.sums_equal ? "as before" : "NOT as before", figures.verified.to_string());

@@ -1,4 +1,4 @@
-#include "query/scan/main_segment.h"
+#include "query/scan/main_scan_unit.h"
 
 #include <fmt/format.h>
 
@@ -93,9 +93,9 @@ std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool
 
 }  // namespace
 
-MainSegment::MainSegment(std::string table, const Schema& schema,
-                         std::vector<const MainColumn*> columns, std::uint32_t row_count,
-                         std::unique_ptr<Rows> rows)
+MainScanUnit::MainScanUnit(std::string table, const Schema& schema,
+                           std::vector<const MainColumn*> columns, std::uint32_t row_count,
+                           std::unique_ptr<Rows> rows)
     : table_(std::move(table)),
       schema_(schema),
       columns_(std::move(columns)),
@@ -106,7 +106,7 @@ MainSegment::MainSegment(std::string table, const Schema& schema,
   FLUGS_CHECK(rows_ != nullptr);
 }
 
-ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView MainScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   FLUGS_DCHECK(extent_of(rows) <= row_count_ && rows.first <= row_count_ - extent_of(rows));
   const MainColumn& from = *columns_[column];
   const Form form = form_of(lane_of(schema_[column].type));
@@ -117,7 +117,7 @@ ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, V
   return gather(dense, form, rows.positions, rows.count, out);
 }
 
-std::uint32_t MainSegment::code_of_value(std::uint32_t column, const Value& value) const {
+std::uint32_t MainScanUnit::code_of_value(std::uint32_t column, const Value& value) const {
   FLUGS_CHECK(schema_[column].domain != nullptr);
   const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
   const std::uint32_t code = domain.dictionary().find(value);
@@ -131,14 +131,14 @@ std::uint32_t MainSegment::code_of_value(std::uint32_t column, const Value& valu
 }
 
 // Without kept codes the value is looked up: the caller may need few of many entries.
-std::uint32_t MainSegment::domain_code(std::uint32_t column, std::uint64_t entry) const {
+std::uint32_t MainScanUnit::domain_code(std::uint32_t column, std::uint64_t entry) const {
   FLUGS_DCHECK(entry < columns_[column]->code_count() && !columns_[column]->entry_is_null(entry));
   if (Translation kept = rows_->kept_codes(column)) return translated(column, kept, entry);
   return code_of_value(column, columns_[column]->entry_value(entry));
 }
 
-ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection& rows,
-                                       Vec& out) const {
+ColumnView MainScanUnit::codes_by_value(std::uint32_t column, const RowSelection& rows,
+                                        Vec& out) const {
   const MainColumn& from = *columns_[column];
   std::uint32_t* codes = out.codes(rows.count);
   std::uint8_t* nulls = out.nulls(rows.count);
@@ -152,7 +152,7 @@ ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection&
   return out.view(any_null);
 }
 
-ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView MainScanUnit::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   FLUGS_DCHECK(extent_of(rows) <= row_count_ && rows.first <= row_count_ - extent_of(rows));
   const MainColumn& from = *columns_[column];
   const std::uint64_t local_codes = from.code_count();
@@ -190,7 +190,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   return out.view(any_null);
 }
 
-MainSegment::Translation MainSegment::translation_of(std::uint32_t column) const {
+MainScanUnit::Translation MainScanUnit::translation_of(std::uint32_t column) const {
   if (Translation kept = rows_->kept_codes(column)) return kept;
   OwnTranslation& own = own_translations_[column];
   std::call_once(own.once, [&] {
@@ -200,8 +200,8 @@ MainSegment::Translation MainSegment::translation_of(std::uint32_t column) const
   return own.codes.data();
 }
 
-std::uint32_t MainSegment::look_up(std::uint32_t column, Translation translation,
-                                   std::uint64_t code) const {
+std::uint32_t MainScanUnit::look_up(std::uint32_t column, Translation translation,
+                                    std::uint64_t code) const {
   // Two workers may look the same code up: they get the same result.
   const std::uint32_t found = code_of_value(column, columns_[column]->entry_value(code));
   translation[code].store(found + 1, std::memory_order_relaxed);
@@ -209,7 +209,7 @@ std::uint32_t MainSegment::look_up(std::uint32_t column, Translation translation
 }
 
 // For kIsNull there are no codes: `reach` and `narrow` look at the column itself.
-MainRange MainSegment::codes_of(const RangeCondition& range) const {
+MainRange MainScanUnit::codes_of(const RangeCondition& range) const {
   const MainColumn& column = *columns_[range.column];
   if (range.kind == RangeCondition::Kind::kIsNull) return {};
   if (range.kind == RangeCondition::Kind::kIsNotNull) return column.not_null();
@@ -224,7 +224,7 @@ MainRange MainSegment::codes_of(const RangeCondition& range) const {
   return outside ? column.outside(bounds) : column.within(bounds);
 }
 
-Segment::Reach MainSegment::reach(const SegmentRange& range) const {
+ScanUnit::Reach MainScanUnit::reach(const ScanUnitRange& range) const {
   FLUGS_CHECK(range.condition != nullptr);
   if (range.condition->kind == RangeCondition::Kind::kIsNull) {
     const std::uint32_t nulls = columns_[range.condition->column]->null_count();
@@ -234,8 +234,8 @@ Segment::Reach MainSegment::reach(const SegmentRange& range) const {
   return match == Match::kNone ? Reach::kNone : match == Match::kAll ? Reach::kAll : Reach::kSome;
 }
 
-bool MainSegment::narrow(const SegmentRange& range, std::uint32_t first, std::size_t count,
-                         std::uint64_t* mask) const {
+bool MainScanUnit::narrow(const ScanUnitRange& range, std::uint32_t first, std::size_t count,
+                          std::uint64_t* mask) const {
   FLUGS_CHECK(range.condition != nullptr);
   FLUGS_DCHECK(first % 64 == 0);
   const MainColumn& column = *columns_[range.condition->column];
@@ -249,8 +249,8 @@ bool MainSegment::narrow(const SegmentRange& range, std::uint32_t first, std::si
   return true;
 }
 
-void MainSegment::evaluate_entries(const BoundExpr& condition, std::uint32_t column,
-                                   std::uint32_t slots, Wanted& wanted) const {
+void MainScanUnit::evaluate_entries(const BoundExpr& condition, std::uint32_t column,
+                                    std::uint32_t slots, Wanted& wanted) const {
   const MainColumn& from = *columns_[column];
   const std::uint64_t entries = from.code_count();
   const bool is_text = lane_of(schema_[column].type) == Lane::kText;
@@ -278,8 +278,8 @@ void MainSegment::evaluate_entries(const BoundExpr& condition, std::uint32_t col
   }
 }
 
-const MainSegment::Wanted& MainSegment::wanted(const BoundExpr& condition, std::uint32_t column,
-                                               std::uint32_t slots) const {
+const MainScanUnit::Wanted& MainScanUnit::wanted(const BoundExpr& condition, std::uint32_t column,
+                                                 std::uint32_t slots) const {
   const std::lock_guard guard(wanted_mutex_);
   std::unique_ptr<Wanted>& known = wanted_[&condition];
   if (known) return *known;
@@ -295,9 +295,9 @@ const MainSegment::Wanted& MainSegment::wanted(const BoundExpr& condition, std::
   return *known;
 }
 
-bool MainSegment::narrow_by_entries(const BoundExpr& condition, std::uint32_t column,
-                                    std::uint32_t slots, std::uint32_t first, std::size_t count,
-                                    std::uint64_t* mask) const {
+bool MainScanUnit::narrow_by_entries(const BoundExpr& condition, std::uint32_t column,
+                                     std::uint32_t slots, std::uint32_t first, std::size_t count,
+                                     std::uint64_t* mask) const {
   const Wanted& codes = wanted(condition, column, slots);
   if (codes.by_value) return false;
   FLUGS_CHECK(codes.bits.size() * 64 >= columns_[column]->code_count());
@@ -305,8 +305,8 @@ bool MainSegment::narrow_by_entries(const BoundExpr& condition, std::uint32_t co
   return true;
 }
 
-bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
-                         const std::uint64_t* mask, Totals& totals) const {
+bool MainScanUnit::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+                          const std::uint64_t* mask, Totals& totals) const {
   const MainColumn& from = *columns_[column];
   const auto n = static_cast<std::uint32_t>(count);
   if (from.is_text()) return false;
@@ -322,7 +322,7 @@ bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t 
 
 // Whether few rows are left out, and the others include rows with the least and the greatest value
 // of all. A row of each kind is searched once, and again when it is deleted.
-bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
+bool MainScanUnit::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
   FLUGS_DCHECK(mask != nullptr);
   columns::ExtremePlaces* places = rows_->extreme_places(column);
   if (places == nullptr) return false;
@@ -342,8 +342,8 @@ bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask)
          sees(places->greatest, columns_[column]->max());
 }
 
-bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
-                           const std::uint64_t* mask, Value& least, Value& greatest) const {
+bool MainScanUnit::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                            const std::uint64_t* mask, Value& least, Value& greatest) const {
   const MainColumn& from = *columns_[column];
   FLUGS_DCHECK(count <= row_count_ && first <= row_count_ - count);
   if (count == row_count_ && (mask == nullptr || sees_extremes(column, mask))) {

@@ -1,4 +1,4 @@
-#include "query/scan/delta_segment.h"
+#include "query/scan/delta_scan_unit.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@ namespace flugs::query {
 
 // In most blocks of 64, every row was committed before the snapshot and is not deleted. Stamps of
 // other rows are resolved one by one.
-std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
-                                  std::uint64_t* mask) const noexcept {
+std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
+                                   std::uint64_t* mask) const noexcept {
   FLUGS_DCHECK(first % 64 == 0);
   FLUGS_DCHECK(count <= chunk_.row_count && first <= chunk_.row_count - count);
   if (count != 0 && chunk_.is_unused(first, static_cast<std::uint32_t>(count))) {
@@ -42,8 +42,8 @@ std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
   return seen;
 }
 
-void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
-                              std::uint32_t limit) const {
+void DeltaScanUnit::wrong_code(std::uint32_t column, const RowSelection& rows,
+                               std::uint32_t limit) const {
   for (std::size_t i = 0; i < rows.count; ++i) {
     const std::uint32_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
     const std::uint64_t code =
@@ -58,7 +58,7 @@ void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
                    table_.name(), schema_[column].name, limit));
 }
 
-const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexcept {
+const CodeDomain* DeltaScanUnit::former_domain(std::uint32_t column) const noexcept {
   const std::uint16_t edition = chunk_.layout->edition(column);
   for (const ColumnInfo::Former& former : schema_[column].formers)
     if (former.edition == edition) return former.domain.get();
@@ -67,13 +67,13 @@ const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexce
 
 // The caller takes them for codes of the column's domain. Later editions hold values directly, so a
 // column with a domain has no former edition.
-ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   FLUGS_CHECK(schema_[column].domain != nullptr && !is_former(column));
   return codes_in(*domain_of(column), column, rows, out);
 }
 
-ColumnView DeltaSegment::codes_in(const DictionaryDomain& domain, std::uint32_t column,
-                                  const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::codes_in(const DictionaryDomain& domain, std::uint32_t column,
+                                   const RowSelection& rows, Vec& out) const {
   std::uint32_t* codes = out.codes(rows.count);
   const std::uint32_t greatest = read_codes(rows, access(column), codes);
   if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
@@ -88,8 +88,8 @@ ColumnView DeltaSegment::codes_in(const DictionaryDomain& domain, std::uint32_t 
   return out.view(any != 0);
 }
 
-void DeltaSegment::payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
-                            std::size_t count, std::int64_t* out) {
+void DeltaScanUnit::payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
+                             std::size_t count, std::int64_t* out) {
   if (const std::int64_t* all = domain.integers(); all != nullptr) {
     for (std::size_t i = 0; i < count; ++i) out[i] = all[codes[i]];
   } else if (const DictionaryEntries entries = domain.entries(); !entries.bases.empty()) {
@@ -99,7 +99,7 @@ void DeltaSegment::payloads(const DictionaryDomain& domain, const std::uint32_t*
   }
 }
 
-ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   thread_local Vec scratch;
   const DictionaryDomain& domain = *domain_of(column);
   const ColumnView coded = codes_in(domain, column, rows, scratch);
@@ -119,16 +119,16 @@ ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows,
 }
 
 // Kernels read cells; if the chunk has none for the column, all rows have the same code.
-std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout::Access& access,
-                                       std::uint32_t* out) const noexcept {
+std::uint32_t DeltaScanUnit::read_codes(const RowSelection& rows, const RowLayout::Access& access,
+                                        std::uint32_t* out) const noexcept {
   if (__builtin_expect(access.has_cell(), 1))
     return delta_kernels().codes(cells_of(rows, access), rows.count, out);
   std::fill_n(out, rows.count, static_cast<std::uint32_t>(access.constant));
   return rows.count == 0 ? 0 : static_cast<std::uint32_t>(access.constant);
 }
 
-void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
-                                 std::int64_t* out) const noexcept {
+void DeltaScanUnit::read_integers(std::uint32_t column, const RowSelection& rows,
+                                  std::int64_t* out) const noexcept {
   const RowLayout::Access& cell = access(column);
   const bool narrow = is_narrow_type(schema_[column].type.type);
   if (__builtin_expect(cell.has_cell(), 1))
@@ -138,7 +138,7 @@ void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
       narrow ? static_cast<std::int32_t>(cell.constant) : static_cast<std::int64_t>(cell.constant));
 }
 
-columns::RowLayout::Access DeltaSegment::null_access(std::uint32_t column) const noexcept {
+columns::RowLayout::Access DeltaScanUnit::null_access(std::uint32_t column) const noexcept {
   RowLayout::Access bit{};
   if (access(column).null_word == RowLayout::kAlwaysNull) {
     bit.constant = 1;
@@ -151,7 +151,7 @@ columns::RowLayout::Access DeltaSegment::null_access(std::uint32_t column) const
   return bit;
 }
 
-bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+bool DeltaScanUnit::null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   const RowLayout::Access bit = null_access(column);
   if (bit.word == 0) return false;
   thread_local Vec scratch;
@@ -162,8 +162,8 @@ bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Ve
   return any;
 }
 
-ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& rows,
-                                      Vec& out) const {
+ColumnView DeltaScanUnit::direct_texts(std::uint32_t column, const RowSelection& rows,
+                                       Vec& out) const {
   FLUGS_DCHECK(is_inside(rows));
   const bool has_nulls = null_flags(column, rows, out);
   const columns::Column& source = *table_.columns[column];
@@ -176,15 +176,15 @@ ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& 
   return out.view(has_nulls);
 }
 
-ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::direct(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   FLUGS_DCHECK(lane_of(schema_[column].type) != Lane::kText);
   const bool has_nulls = null_flags(column, rows, out);
   read_integers(column, rows, out.ints(rows.count));
   return out.view(has_nulls);
 }
 
-ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& rows,
-                                    Vec& out) const {
+ColumnView DeltaScanUnit::row_by_row(std::uint32_t column, const RowSelection& rows,
+                                     Vec& out) const {
   FLUGS_DCHECK(is_inside(rows));
   const columns::Column& source = *table_.columns[column];
   const RowLayout& layout = *chunk_.layout;
@@ -204,7 +204,7 @@ ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& ro
   return out.view(any_null);
 }
 
-ColumnView DeltaSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   if (is_read_by_row(column)) return row_by_row(column, rows, out);
   if (domain_of(column) != nullptr) return decoded(column, rows, out);
   if (lane_of(schema_[column].type) == Lane::kText) return direct_texts(column, rows, out);

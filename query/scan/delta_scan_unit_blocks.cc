@@ -7,7 +7,7 @@
 #include "base/types.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_kernels.h"
-#include "query/scan/delta_segment.h"
+#include "query/scan/delta_scan_unit.h"
 
 namespace flugs::query {
 
@@ -50,7 +50,7 @@ struct Bounds {
 }  // namespace
 
 /// Adjacent rows for which a column is unpacked: they stay in the first-level cache.
-struct DeltaSegment::Step {
+struct DeltaScanUnit::Step {
   static constexpr std::size_t kRows = 512;
   static_assert(kRows % 64 == 0);
 
@@ -106,7 +106,7 @@ struct DeltaSegment::Step {
 };
 
 // Rows that do not count may have any code, for instance rows of a transaction that began later.
-void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
+void DeltaScanUnit::load_codes(std::uint32_t column, Step& step) const {
   FLUGS_DCHECK(domain_of(column) != nullptr);
   const std::uint32_t end = domain_of(column)->count();
   if (read_codes({step.first, nullptr, step.count}, access(column), step.codes.data()) < end)
@@ -120,7 +120,7 @@ void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
 }
 
 // Removes the NULL rows from those that count, or all others.
-void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) const {
+void DeltaScanUnit::keep_nulls(std::uint32_t column, bool others, Step& step) const {
   if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
     const std::uint32_t null_code = domain->null_code();
     if (null_code != CodeDomain::kNone)
@@ -138,7 +138,7 @@ void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) con
 }
 
 // Loads payloads of an integer column; NULL rows no longer count.
-void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
+void DeltaScanUnit::load_values(std::uint32_t column, Step& step) const {
   if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
     load_codes(column, step);
     keep_nulls(column, true, step);
@@ -150,7 +150,7 @@ void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
 }
 
 // The code of a value; kNone if no visible row has it.
-std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value& value) {
+std::uint32_t DeltaScanUnit::code_of(const DictionaryDomain& domain, const Value& value) {
   const Type type = domain.type();
   Value wanted;
   if (is_text_type(type)) {
@@ -164,11 +164,11 @@ std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value&
   return code < domain.count() ? code : CodeDomain::kNone;
 }
 
-bool DeltaSegment::narrow(const SegmentRange& in_segment, std::uint32_t first, std::size_t count,
-                          std::uint64_t* mask) const {
+bool DeltaScanUnit::narrow(const ScanUnitRange& in_unit, std::uint32_t first, std::size_t count,
+                           std::uint64_t* mask) const {
   using Kind = RangeCondition::Kind;
-  FLUGS_CHECK(in_segment.condition != nullptr);
-  const RangeCondition& range = *in_segment.condition;
+  FLUGS_CHECK(in_unit.condition != nullptr);
+  const RangeCondition& range = *in_unit.condition;
   const std::uint32_t column = range.column;
   if (is_sparse(count, mask) || is_read_by_row(column)) return false;
   const DictionaryDomain* domain = domain_of(column);
@@ -205,8 +205,8 @@ bool DeltaSegment::narrow(const SegmentRange& in_segment, std::uint32_t first, s
   return true;
 }
 
-bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
-                          const std::uint64_t* mask, Totals& totals) const {
+bool DeltaScanUnit::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+                           const std::uint64_t* mask, Totals& totals) const {
   FLUGS_DCHECK(is_inside({first, nullptr, count}));
   if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
@@ -224,8 +224,8 @@ bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t
   return true;
 }
 
-bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
-                            const std::uint64_t* mask, Value& least, Value& greatest) const {
+bool DeltaScanUnit::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                             const std::uint64_t* mask, Value& least, Value& greatest) const {
   if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
   const auto origin = static_cast<std::uint64_t>(kLeast);
@@ -247,7 +247,7 @@ bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size
 
 // From rows at both ends, because values often come in some order. It does not matter which of the
 // rows count.
-bool DeltaSegment::likely_extremes(std::uint32_t column, Value& least, Value& greatest) const {
+bool DeltaScanUnit::likely_extremes(std::uint32_t column, Value& least, Value& greatest) const {
   if (domain_of(column) != nullptr) return false;  // codes of rows that do not count may be wrong
   const std::uint32_t count = std::min<std::uint32_t>(Step::kRows, chunk_.row_count);
   const std::uint32_t last = (chunk_.row_count - count) / 64 * 64;

@@ -13,7 +13,7 @@
 
 namespace flugs::query {
 
-/// A condition on one column that a segment may be able to test without reading values. Bounds are
+/// A condition on one column that a unit may be able to test without reading values. Bounds are
 /// of the column's type, except that integers may have another width.
 struct RangeCondition {
   enum class Kind : std::uint8_t { kWithin, kOutside, kIsNull, kIsNotNull };
@@ -25,26 +25,26 @@ struct RangeCondition {
   bool high_excluded = false;
 };
 
-/// A condition in the form that one segment tests. It is computed once for several ranges of rows.
+/// A condition in the form that one unit tests. It is computed once for several ranges of rows.
 /// The condition must outlive it.
-struct SegmentRange {
+struct ScanUnitRange {
   const RangeCondition* condition = nullptr;
-  columns::MainRange codes;  ///< for a segment whose columns are packed
+  columns::MainRange codes;  ///< for a unit whose columns are packed
 };
 
-/// Some rows of a segment: positions relative to `first`, ascending; null: all from 0 on.
+/// Some rows of a unit: positions relative to `first`, ascending; null: all from 0 on.
 struct RowSelection {
   std::uint32_t first = 0;
   const std::uint32_t* positions = nullptr;
   std::size_t count = 0;
 
-  /// The position of row `i` of the selection in the segment.
+  /// The position of row `i` of the selection in the unit.
   std::uint32_t place(std::size_t i) const noexcept {
     return first + (positions != nullptr ? positions[i] : static_cast<std::uint32_t>(i));
   }
 };
 
-/// A mask of all rows of a segment that the transaction sees, which stays as long as the segment.
+/// A mask of all rows of a unit that the transaction sees, which stays as long as the unit.
 struct SeenMask {
   const std::uint64_t* words = nullptr;  ///< null: there is none
   std::size_t count = 0;                 ///< of its bits
@@ -60,15 +60,15 @@ struct Totals {
 };
 
 /// Rows of a table that lie in memory in one way: a chunk of the delta, a row group of main. A
-/// segment makes no decision about a query. It answers questions about ranges of its row positions.
+/// unit makes no decision about a query. It answers questions about ranges of its row positions.
 /// `first` is a multiple of 64. A range has at most block_rows() rows for a mask, else kBatchRows.
 ///
 /// Thread-safety: const, any thread.
-class Segment {
+class ScanUnit {
  public:
   enum class Reach : std::uint8_t { kNone, kSome, kAll };
 
-  virtual ~Segment() = default;
+  virtual ~ScanUnit() = default;
 
   virtual std::uint32_t row_count() const noexcept = 0;
   /// Number of rows for which masks are made together; a multiple of 64, at most kBlockRowsMax.
@@ -99,7 +99,7 @@ class Segment {
   virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
   /// Where the values of the column lie in the pool, if they lie together.
   virtual std::span<const std::byte> memory(std::uint32_t column) const noexcept = 0;
-  /// A column in its packed form, if the segment has it; else null.
+  /// A column in its packed form, if the unit has it; else null.
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;
   }
@@ -109,17 +109,17 @@ class Segment {
     return CodeDomain::kNone;
   }
 
-  /// The condition for `reach` and `narrow` of this segment.
-  virtual SegmentRange range_of(const RangeCondition& condition) const { return {&condition, {}}; }
-  /// The part of the segment's rows for which a condition holds, as far as it is known beforehand.
-  virtual Reach reach(const SegmentRange&) const { return Reach::kSome; }
+  /// The condition for `reach` and `narrow` of this unit.
+  virtual ScanUnitRange range_of(const RangeCondition& condition) const { return {&condition, {}}; }
+  /// The part of the unit's rows for which a condition holds, as far as it is known beforehand.
+  virtual Reach reach(const ScanUnitRange&) const { return Reach::kSome; }
   /// Clears the bits of rows for which the condition does not hold. False: it cannot.
-  virtual bool narrow(const SegmentRange&, std::uint32_t /*first*/, std::size_t /*count*/,
+  virtual bool narrow(const ScanUnitRange&, std::uint32_t /*first*/, std::size_t /*count*/,
                       std::uint64_t* /*mask*/) const {
     return false;
   }
-  /// As `narrow`, for any condition on one column alone, evaluated once per entry of the segment's
-  /// own dictionary. The condition must outlive the use of the segment, which recognises it by its
+  /// As `narrow`, for any condition on one column alone, evaluated once per entry of the unit's
+  /// own dictionary. The condition must outlive the use of the unit, which recognises it by its
   /// address.
   virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
                                  std::uint32_t /*slots*/, std::uint32_t /*first*/,

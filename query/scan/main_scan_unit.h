@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "columns/main/main_column.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 
 namespace flugs::query {
 
@@ -16,15 +16,15 @@ namespace flugs::query {
 /// columns. Conditions on ranges are tested on packed codes. Other conditions are tested once per
 /// entry, if the column has a dictionary of the group's own. Each of the group's codes is
 /// translated once, when it occurs, to a code of the query's domain.
-class MainSegment : public Segment {
+class MainScanUnit : public ScanUnit {
  public:
   /// The rows that the transaction sees, by their places. Thread-safety: any thread.
   class Rows {
    public:
     virtual ~Rows() = default;
-    /// As Segment::visible.
+    /// As ScanUnit::visible.
     virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
-    /// As Segment::seen.
+    /// As ScanUnit::seen.
     virtual SeenMask seen() noexcept { return {}; }
     /// The rows with the least and the greatest value of a column, kept from query to query; null:
     /// not kept.
@@ -37,17 +37,17 @@ class MainSegment : public Segment {
     }
     /// The id of the row at a place.
     virtual std::uint32_t id(std::uint32_t place) const noexcept = 0;
-    /// As Segment::sees_all.
+    /// As ScanUnit::sees_all.
     virtual bool are_all_visible() const noexcept = 0;
-    /// As Segment::entries_read.
+    /// As ScanUnit::entries_read.
     virtual std::uint64_t entries_read() const noexcept = 0;
   };
 
   /// `columns` in the order of the table's `schema`, each of `row_count` rows; all outlive the
-  /// segment.
-  MainSegment(std::string table, const Schema& schema,
-              std::vector<const columns::MainColumn*> columns, std::uint32_t row_count,
-              std::unique_ptr<Rows> rows);
+  /// unit.
+  MainScanUnit(std::string table, const Schema& schema,
+               std::vector<const columns::MainColumn*> columns, std::uint32_t row_count,
+               std::unique_ptr<Rows> rows);
 
   std::uint32_t row_count() const noexcept override { return row_count_; }
   std::uint32_t block_rows() const noexcept override { return kBlockRowsMax; }
@@ -81,11 +81,11 @@ class MainSegment : public Segment {
     greatest = columns_[column]->max();
     return !least.is_null();
   }
-  SegmentRange range_of(const RangeCondition& condition) const override {
+  ScanUnitRange range_of(const RangeCondition& condition) const override {
     return {&condition, codes_of(condition)};
   }
-  Reach reach(const SegmentRange& range) const override;
-  bool narrow(const SegmentRange& range, std::uint32_t first, std::size_t count,
+  Reach reach(const ScanUnitRange& range) const override;
+  bool narrow(const ScanUnitRange& range, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;
   bool narrow_by_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
                          std::uint32_t first, std::size_t count,

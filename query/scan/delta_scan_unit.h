@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "mvcc/visibility.h"
-#include "query/scan/segment.h"
+#include "query/scan/scan_unit.h"
 #include "query/vectors/delta_kernels.h"
 #include "tables/data/table_data.h"
 
@@ -13,12 +13,12 @@ namespace flugs::query {
 /// A chunk of the delta: rows side by side, each with its stamps and its cells. A scan reads every
 /// line of the rows, whichever columns it wants, so all work on a row is done while its line is in
 /// a cache. Rows that the transaction does not see may change meanwhile.
-class DeltaSegment : public Segment {
+class DeltaScanUnit : public ScanUnit {
  public:
   /// `schema` is that of the whole table, with a domain for each dictionary column.
-  DeltaSegment(const engine::TableData& table, const Schema& schema,
-               const mvcc::Visibility& visibility,
-               const engine::RowStore::ChunkView& chunk) noexcept
+  DeltaScanUnit(const engine::TableData& table, const Schema& schema,
+                const mvcc::Visibility& visibility,
+                const engine::RowStore::ChunkView& chunk) noexcept
       : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {
     FLUGS_CHECK(chunk.layout != nullptr && chunk.rows != nullptr);
     FLUGS_CHECK(chunk.row_bytes >= columns::RowLayout::kStampBytes && chunk.row_bytes % 8 == 0);
@@ -47,9 +47,9 @@ class DeltaSegment : public Segment {
     return out.view(false);
   }
 
-  // delta_segment_blocks.cc
+  // delta_scan_unit_blocks.cc
   bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override;
-  bool narrow(const SegmentRange& in_segment, std::uint32_t first, std::size_t count,
+  bool narrow(const ScanUnitRange& in_unit, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;
   bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
               const std::uint64_t* mask, Totals& totals) const override;

@@ -1,4 +1,4 @@
-#include "query/scan/delta_segment.h"
+#include "query/scan/delta_scan_unit.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -33,14 +33,14 @@ class LateRows {
     visibility_ = mvcc::Visibility({}, mvcc::load_stamp(first->created), mvcc::kNoStamp);
     view_ = std::make_unique<TableView>(table.data(), visibility_);
     insert(kSeen, kLater);
-    segment_ = view_->segments().at(0).get();
-    seen_ = segment_->visible(0, segment_->row_count(), &mask_);
+    unit_ = view_->units().at(0).get();
+    seen_ = unit_->visible(0, unit_->row_count(), &mask_);
   }
 
-  const Segment& segment() const { return *segment_; }
+  const ScanUnit& unit() const { return *unit_; }
   std::size_t seen() const { return seen_; }
   const std::uint64_t& mask() const { return mask_; }
-  std::uint32_t rows() const { return segment_->row_count(); }
+  std::uint32_t rows() const { return unit_->row_count(); }
 
  private:
   void insert(std::int64_t first, std::int64_t end) {
@@ -54,7 +54,7 @@ class LateRows {
   TableId table_id_;
   mvcc::Visibility visibility_;
   std::unique_ptr<TableView> view_;
-  const Segment* segment_ = nullptr;
+  const ScanUnit* unit_ = nullptr;
   std::uint64_t mask_ = 0;
   std::size_t seen_ = 0;
 };
@@ -73,26 +73,23 @@ TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") 
   REQUIRE(late.rows() >= LateRows::kLater);
   REQUIRE(late.seen() == LateRows::kSeen);
   Totals totals;
-  REQUIRE(late.segment().add_up(0, 0, late.rows(), &late.mask(), totals));
+  REQUIRE(late.unit().add_up(0, 0, late.rows(), &late.mask(), totals));
   CHECK(totals.count == LateRows::kSeen);
   CHECK(totals.sum == 45'000);
   Value least;
   Value greatest;
   const std::uint64_t mask = late.mask();
-  REQUIRE(late.segment().extremes(0, 0, late.rows(), &mask, least, greatest));
+  REQUIRE(late.unit().extremes(0, 0, late.rows(), &mask, least, greatest));
   CHECK(least.raw() == 0);
   CHECK(greatest.raw() == 9'000);
   std::uint64_t some = mask;
-  REQUIRE(
-      late.segment().narrow(late.segment().range_of(within(3'000, 7'500)), 0, late.rows(), &some));
+  REQUIRE(late.unit().narrow(late.unit().range_of(within(3'000, 7'500)), 0, late.rows(), &some));
   CHECK(some == (std::uint64_t{0b11111} << 3));
   std::uint64_t one = mask;
-  REQUIRE(
-      late.segment().narrow(late.segment().range_of(within(4'000, 4'000)), 0, late.rows(), &one));
+  REQUIRE(late.unit().narrow(late.unit().range_of(within(4'000, 4'000)), 0, late.rows(), &one));
   CHECK(one == std::uint64_t{1} << 4);
   std::uint64_t later = mask;  // a value of rows that are not seen
-  REQUIRE(late.segment().narrow(late.segment().range_of(within(15'000, 15'000)), 0, late.rows(),
-                                &later));
+  REQUIRE(late.unit().narrow(late.unit().range_of(within(15'000, 15'000)), 0, late.rows(), &later));
   CHECK(later == 0);
 }
 
@@ -100,16 +97,16 @@ TEST_CASE("a ValueID out of range is damage if the row counts, for every reader"
   LateRows late;
   std::uint64_t all = (std::uint64_t{1} << LateRows::kLater) - 1;
   Totals totals;
-  CHECK_THROWS_AS(late.segment().add_up(0, 0, late.rows(), &all, totals), Failure);
+  CHECK_THROWS_AS(late.unit().add_up(0, 0, late.rows(), &all, totals), Failure);
   Value least;
   Value greatest;
-  CHECK_THROWS_AS(late.segment().extremes(0, 0, late.rows(), &all, least, greatest), Failure);
-  CHECK_THROWS_AS(
-      late.segment().narrow(late.segment().range_of(within(0, 5)), 0, late.rows(), &all), Failure);
-  CHECK_THROWS_AS(
-      late.segment().narrow(late.segment().range_of(within(0, 0)), 0, late.rows(), &all), Failure);
+  CHECK_THROWS_AS(late.unit().extremes(0, 0, late.rows(), &all, least, greatest), Failure);
+  CHECK_THROWS_AS(late.unit().narrow(late.unit().range_of(within(0, 5)), 0, late.rows(), &all),
+                  Failure);
+  CHECK_THROWS_AS(late.unit().narrow(late.unit().range_of(within(0, 0)), 0, late.rows(), &all),
+                  Failure);
   Vec out;
-  CHECK_THROWS_AS(late.segment().values(0, {0, nullptr, LateRows::kLater}, out), Failure);
+  CHECK_THROWS_AS(late.unit().values(0, {0, nullptr, LateRows::kLater}, out), Failure);
 }
 
 TEST_CASE("bounds at the ends of the integers exclude the right values", "[query]") {
@@ -118,7 +115,7 @@ TEST_CASE("bounds at the ends of the integers exclude the right values", "[query
   constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
   const auto left = [&](RangeCondition range) {
     std::uint64_t mask = late.mask();
-    REQUIRE(late.segment().narrow(late.segment().range_of(range), 0, late.rows(), &mask));
+    REQUIRE(late.unit().narrow(late.unit().range_of(range), 0, late.rows(), &mask));
     return std::popcount(mask);
   };
   RangeCondition range = within(kLeast, kGreatest);

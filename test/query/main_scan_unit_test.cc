@@ -1,4 +1,4 @@
-#include "query/scan/main_segment.h"
+#include "query/scan/main_scan_unit.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kGroupRows = 5000;
 
-class EveryRow : public MainSegment::Rows {
+class EveryRow : public MainScanUnit::Rows {
  public:
   std::size_t visible(std::uint32_t, std::size_t count, std::uint64_t* mask) override {
     std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
@@ -56,12 +56,12 @@ class GroupWorld {
     }
     for (const ColumnInfo& column : view_->schema())
       plain_.push_back({column.name, column.type, nullptr});
-    segment_ = std::make_unique<MainSegment>("t", view_->schema(), columns,
-                                             static_cast<std::uint32_t>(kGroupRows),
-                                             std::make_unique<EveryRow>());
+    unit_ = std::make_unique<MainScanUnit>("t", view_->schema(), columns,
+                                           static_cast<std::uint32_t>(kGroupRows),
+                                           std::make_unique<EveryRow>());
   }
 
-  const MainSegment& segment() const { return *segment_; }
+  const MainScanUnit& unit() const { return *unit_; }
   const Schema& schema() const { return view_->schema(); }
   const Schema& plain() const { return plain_; }
   const ModelValue& value(std::size_t column, std::size_t row) const {
@@ -108,7 +108,7 @@ class GroupWorld {
   Schema plain_;
   std::vector<std::unique_ptr<MainColumnGroup>> groups_;
   std::vector<std::unique_ptr<columns::MainColumn>> columns_;
-  std::unique_ptr<MainSegment> segment_;
+  std::unique_ptr<MainScanUnit> unit_;
 };
 
 /// Describes a difference between a group's totals or extremes and those of its rows.
@@ -130,12 +130,12 @@ std::string wrong_totals(GroupWorld& world, std::uint32_t column, std::uint32_t 
   Totals totals;
   Value found_least;
   Value found_greatest;
-  const bool adds = world.segment().add_up(column, first, count, mask, totals);
+  const bool adds = world.unit().add_up(column, first, count, mask, totals);
   if (adds == (lane_of(type) == Lane::kText)) return "adds up";
   if (adds && totals.count != expected.count) return "count";
   if (adds && type == Type::kDouble && totals.real_sum != expected.real_sum) return "real sum";
   if (adds && type != Type::kDouble && totals.sum != expected.sum) return "sum";
-  if (!world.segment().extremes(column, first, count, mask, found_least, found_greatest))
+  if (!world.unit().extremes(column, first, count, mask, found_least, found_greatest))
     return "extremes";
   if (!(ModelValue::of(type, found_least) == least)) return "least";
   if (!(ModelValue::of(type, found_greatest) == greatest)) return "greatest";
@@ -155,7 +155,7 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
     Batch batch;
     batch.rows = count;
     batch.columns.resize(world.schema().size());
-    batch.columns[columns[0]] = world.segment().values(columns[0], {first, nullptr, count}, memory);
+    batch.columns[columns[0]] = world.unit().values(columns[0], {first, nullptr, count}, memory);
     std::vector<std::uint32_t> chosen(kBatchRows);
     chosen.resize(evaluator.select(bound, batch, chosen.data()));
     std::vector<std::uint64_t> expected(kBatchRows / 64);
@@ -163,16 +163,17 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
     for (const bool by_range : {true, false}) {
       std::vector<std::uint64_t> mask(kBatchRows / 64);
       for (std::size_t i = 0; i < count; ++i) mask[i / 64] |= std::uint64_t{1} << (i % 64);
-      const bool done = by_range ? range && world.segment().narrow(world.segment().range_of(*range),
-                                                                   first, count, mask.data())
-                                 : world.segment().narrow_by_entries(bound, columns[0], slots,
-                                                                     first, count, mask.data());
+      const bool done =
+          by_range
+              ? range &&
+                    world.unit().narrow(world.unit().range_of(*range), first, count, mask.data())
+              : world.unit().narrow_by_entries(bound, columns[0], slots, first, count, mask.data());
       narrowed += done ? 1 : 0;
       if (done && mask != expected)
         return (by_range ? "by range, rows from " : "by entries, rows from ") +
                std::to_string(first);
     }
-    if (range && world.segment().reach(world.segment().range_of(*range)) == Segment::Reach::kNone &&
+    if (range && world.unit().reach(world.unit().range_of(*range)) == ScanUnit::Reach::kNone &&
         !chosen.empty())
       return "a group that was ruled out has rows";
   }
@@ -193,8 +194,8 @@ TEST_CASE("a group's values and codes are those of its rows") {
       for (std::uint32_t c = 0; c < world.schema().size(); ++c) {
         Vec values_memory;
         Vec codes_memory;
-        const ColumnView values = world.segment().values(c, rows, values_memory);
-        const ColumnView codes = world.segment().codes(c, rows, codes_memory);
+        const ColumnView values = world.unit().values(c, rows, values_memory);
+        const ColumnView codes = world.unit().codes(c, rows, codes_memory);
         const CodeDomain& domain = *world.schema()[c].domain;
         const bool is_text = lane_of(world.schema()[c].type) == Lane::kText;
         for (std::size_t i = 0; i < rows.count; ++i) {
@@ -243,7 +244,7 @@ TEST_CASE("conditions tested in a group hold for the same rows as by value") {
                                         col("s").is_null() || col("s").starts_with("b"),
                                         !(col("r") == 1.5)};
   std::size_t narrowed = 0;
-  // Segments recognise conditions by their addresses.
+  // ScanUnits recognise conditions by their addresses.
   std::vector<BoundPtr> kept;
   TextStore texts;
   for (const Expr& condition : conditions) {
