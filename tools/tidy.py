@@ -340,7 +340,7 @@ class Tidy:
         """A folder of the library states its invariants: by itself, and with its sub-folders."""
         lines, checks = collections.Counter(), collections.Counter()
         for path in self.paths:
-            if not path.endswith(CXX) or path.split("/")[0] not in LAYERS:
+            if not path.endswith(CXX) or path.split("/")[0] not in LAYERS + ("include",):
                 continue
             text = self.text[path]
             for folder in {os.path.dirname(path), path.split("/")[0]}:

@@ -49,4 +49,9 @@ void prefer_arrow(ResultStream& stream) noexcept;
 void to_arrow(const StreamBatch& batch, ArrowArray& arrow);
 void schema_to_arrow(const ResultStream& stream, ArrowSchema& arrow);
 
+// As the specification of Apache Arrow lays them out where an address has 64 bits.
+static_assert(sizeof(ArrowSchema) == 72);
+static_assert(sizeof(ArrowArray) == 80);
+static_assert(sizeof(ArrowArrayStream) == 40);
+
 }  // namespace flugs::query

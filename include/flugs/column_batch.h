@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "flugs/ids.h"
 #include "flugs/value.h"
@@ -64,5 +65,9 @@ struct ColumnBatch {
   std::size_t rows = 0;
   std::span<const BatchColumn> columns = {};
 };
+// Nothing in a batch owns memory.
+static_assert(std::is_trivially_copyable_v<ValueArray>);
+static_assert(std::is_trivially_copyable_v<BatchColumn>);
+static_assert(std::is_trivially_copyable_v<ColumnBatch>);
 
 }  // namespace flugs

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "flugs/ids.h"
 
@@ -28,5 +29,6 @@ struct Conflict {
   std::uint64_t committed_at = 0;  ///< the time-stamp of its commit; 0 when it has not committed
   std::string message = {};        ///< all of it in a sentence
 };
+static_assert(std::is_nothrow_move_constructible_v<Conflict>);
 
 }  // namespace flugs

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <type_traits>
 
 namespace flugs {
 
@@ -30,6 +31,7 @@ struct CommitOptions {
   /// writes of the device. Statistics::commits_soon_late counts those that took longer.
   std::chrono::milliseconds soon{10};
 };
+static_assert(CommitOptions().durability == Durability::kOnReturn);
 
 /// Names all that was committed in a database up to a moment (Database::durable_token). It is valid
 /// while that Database is open. A default token names nothing, which is durable.
@@ -45,5 +47,6 @@ class DurableToken {
   std::uint64_t opening_ = 0;  // of the database, by this process
   std::uint64_t place_ = 0;    // in its journal
 };
+static_assert(std::is_trivially_copyable_v<DurableToken> && sizeof(DurableToken) == 16);
 
 }  // namespace flugs

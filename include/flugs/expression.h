@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -208,5 +209,6 @@ Aggregate avg(const Item& of);
 /// The variance of a sample (divided by n - 1), a double; NULL for fewer than two values.
 Aggregate variance(const Item& of);
 Aggregate stddev(const Item& of);
+static_assert(std::is_nothrow_move_constructible_v<Expr>);
 
 }  // namespace flugs::query

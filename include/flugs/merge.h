@@ -87,6 +87,7 @@ struct MergeReport {
   /// back; if the table is merged by policy, this happens as soon as these readers have ended.
   bool releases_later = false;
 };
+static_assert(std::is_trivially_copyable_v<MergeReport>);
 
 /// About what a merge of a table would give back with MergeScope::kEverything, dead_percent 1 and
 /// the other options as they are by default (Database::estimate_merge). It also makes rows of the
@@ -110,6 +111,7 @@ struct MergeEstimate {
   /// What it could give back as well, if no transaction were open.
   std::uint64_t bytes_kept() const noexcept { return held_bytes + replaced_bytes; }
 };
+static_assert(std::is_trivially_copyable_v<MergeEstimate>);
 
 /// When a table is merged without a call. By default a merge must give space back, or serve queries
 /// that read the delta often; `delta_bytes` also merges tables before that. The policy is in DRAM:

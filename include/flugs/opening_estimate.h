@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "flugs/database.h"
 #include "flugs/status.h"
@@ -36,6 +37,7 @@ struct OpeningEstimate {
   /// them is made. No call waits for that, see Ready::kFirstAnswer.
   double index_later_ms = 0;
 };
+static_assert(std::is_trivially_copyable_v<OpeningEstimate>);
 
 /// Examines a pool that no process has open for writing, without changing a byte of it. Reads as
 /// much of it as opening with hints does. Uses these members of `options`: path, ready,

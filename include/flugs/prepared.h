@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -79,5 +80,6 @@ class Prepared {
   KeyId key_;
   std::vector<ColumnId> columns_;
 };
+static_assert(std::is_nothrow_move_constructible_v<Prepared>);
 
 }  // namespace flugs

@@ -4,6 +4,7 @@
 #include <functional>
 #include <stop_token>
 #include <string_view>
+#include <type_traits>
 
 namespace flugs {
 
@@ -19,6 +20,7 @@ struct Progress {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
+static_assert(std::is_trivially_copyable_v<Progress>);
 
 /// The options of a long call that has no others. A long call with options of its own has these
 /// two among them, with the same meaning (docs/decisions/0037-progress-and-stopping.md).

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "flugs/expression.h"
@@ -130,5 +131,6 @@ class QueryResult {
   Status no_column(std::string_view name) const;
   std::shared_ptr<const ResultData> data_;
 };
+static_assert(std::is_nothrow_move_constructible_v<QueryResult>);
 
 }  // namespace flugs::query

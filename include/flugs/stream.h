@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -99,6 +100,7 @@ class StreamBatch {
   /// A batch has fewer rows if a column's texts would take more bytes than that, unless one text
   /// alone does.
   static constexpr std::size_t kTextBytesMax = std::size_t{16} << 20;
+  static_assert(kTextBytesMax <= std::numeric_limits<std::int32_t>::max());  // TextColumn::offsets
 
   /// No rows and no columns.
   StreamBatch() noexcept = default;

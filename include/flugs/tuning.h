@@ -79,5 +79,9 @@ struct Tuning {
   /// costs all of it.
   std::uint32_t scm_lines_in_flight = 8;
 };
+// The bounds that `open` checks hold for the defaults.
+static_assert(Tuning().direct_write_bytes >= 4096);
+static_assert(Tuning().merge_niceness <= 19 && Tuning().scm_lines_in_flight != 0);
+static_assert(Tuning().restart_budget <= std::chrono::hours(24));
 
 }  // namespace flugs

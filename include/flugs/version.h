@@ -16,6 +16,7 @@ struct Version {
   std::uint16_t patch = FLUGS_VERSION_PATCH;
   friend constexpr bool operator==(const Version&, const Version&) noexcept = default;
 };
+static_assert(Version{} == Version{FLUGS_VERSION_MAJOR, FLUGS_VERSION_MINOR, FLUGS_VERSION_PATCH});
 
 /// The version of the library that the program runs with: another one than Version{} if it was
 /// compiled against other headers. Never fails.
