@@ -43,7 +43,9 @@ struct Assignment;
 
 enum class AccessMode : std::uint8_t {
   kReadWrite,  ///< costs no more than kReadOnly until the first write
-  kReadOnly,   ///< a snapshot that never aborts, blocks no other, and stores nothing in the pool
+  /// A snapshot that blocks no other transaction and stores nothing in the pool. No conflict ends
+  /// it, but Database::cancel, Database::end_abandoned, a time limit or a merge may.
+  kReadOnly,
   /// The same, of a state that no power cut takes back. On a medium with a journal it may be older
   /// than the newest commit, also than one of the same thread, because commits before that are not
   /// durable yet: Transaction::snapshot says how old. `begin` does not wait, and no call waits
