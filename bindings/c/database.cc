@@ -73,7 +73,7 @@ bool is_used_by_this_thread(flugs_database& database) {
   return false;
 }
 
-/// Keeps transactions from beginning. False: somebody has done that before.
+/// Keeps transactions from beginning. False: an earlier call has done that.
 bool close_shards(flugs_database& database) {
   bool was_open = true;
   for (Shard& shard : database.shards) {

@@ -38,7 +38,8 @@ class Handle {
   ~Handle() { retire(); }
 
   bool is_alive() const noexcept { return kind_ == kOwn; }
-  /// From now on `is_alive` is false. Volatile: compilers know that nobody may read freed memory.
+  /// From now on `is_alive` is false. Volatile: a compiler would drop a store to
+  /// memory that is freed next.
   void retire() noexcept { *const_cast<volatile Kind*>(&kind_) = Kind::kGone; }
 
  private:

@@ -9,10 +9,10 @@
 namespace flugs::c {
 
 Use::Use(flugs_transaction& transaction, Wait) noexcept : transaction_(transaction) {
-  pthread_t nobody = 0;
+  pthread_t seen = 0;
   while (
-      !transaction_.user.compare_exchange_weak(nobody, pthread_self(), std::memory_order_acquire)) {
-    nobody = 0;
+      !transaction_.user.compare_exchange_weak(seen, pthread_self(), std::memory_order_acquire)) {
+    seen = 0;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   is_mine_ = ok_ = true;

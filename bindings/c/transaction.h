@@ -62,10 +62,10 @@ class Use {
  public:
   explicit Use(flugs_transaction& transaction, Nesting nesting = Nesting::kRefused) noexcept
       : transaction_(transaction) {
-    pthread_t nobody = 0;
-    is_mine_ = transaction_.user.compare_exchange_strong(nobody, pthread_self(),
-                                                         std::memory_order_acquire);
-    ok_ = is_mine_ || (nesting == Nesting::kAllowed && nobody == pthread_self());
+    pthread_t seen = 0;
+    is_mine_ =
+        transaction_.user.compare_exchange_strong(seen, pthread_self(), std::memory_order_acquire);
+    ok_ = is_mine_ || (nesting == Nesting::kAllowed && seen == pthread_self());
   }
   /// Waits for another thread. Do not call it in a thread that is a user.
   struct Wait {};

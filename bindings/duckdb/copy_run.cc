@@ -98,8 +98,8 @@ class CopyRun {
   std::vector<std::uint8_t> scales_;  // of the table's columns that are decimals
 };
 
-// A COPY that has failed drops the table that it has made, if nobody has committed rows to it.
-// While another transaction is open that is not possible: then the table stays, empty.
+// A COPY that has failed drops the table that it has made, if no transaction has committed rows to
+// it. While another transaction is open that is not possible: then the table stays, empty.
 CopyRun::~CopyRun() {
   guest_.reset();
   if (!table_) return;

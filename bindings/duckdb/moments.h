@@ -11,10 +11,10 @@ namespace flugs::duckdb {
 
 /// The state of a pool that the scans of a statement see: a transaction that they share.
 ///
-/// DuckDB tells nobody when a statement ends, and runs the plan of a prepared statement again. So a
-/// scan that comes back while no other one runs begins a new moment, and a moment ends when all
-/// scans that are bound have run. If a scan of the plan never runs, the moment ends when DuckDB
-/// destroys the plan.
+/// DuckDB does not tell the extension when a statement ends, and runs the plan of a prepared
+/// statement again. So a scan that comes back while no other one runs begins a new moment, and a
+/// moment ends when all scans that are bound have run. If a scan of the plan never runs, the moment
+/// ends when DuckDB destroys the plan.
 ///
 /// Thread-safety: any thread.
 class Moment {

@@ -76,7 +76,7 @@ Guest::~Guest() {
   end();
 }
 
-// The pool is open, and nobody is in `use`.
+// The pool is open, and no thread is in `use`.
 void Guest::end() noexcept {
   for (const std::weak_ptr<GuestStream>& stream : streams_)
     if (const std::shared_ptr<GuestStream> kept = stream.lock()) end(*kept);

@@ -45,8 +45,8 @@ class HeldTransaction {
   HeldTransaction& operator=(const HeldTransaction&) = delete;
   virtual ~HeldTransaction() = default;
 
-  /// Calls `work` while nobody else uses the transaction. Fails with: as `work`; kInvalidArgument
-  /// (it has ended).
+  /// Calls `work` while no other thread uses the transaction. Fails with: as `work`;
+  /// kInvalidArgument (it has ended).
   virtual Status use(FunctionRef<Status(Transaction&)> work) = 0;
   /// Within `use`: the stream must end before the transaction does.
   virtual void add(const std::shared_ptr<GuestStream>& stream) = 0;

@@ -7,9 +7,9 @@
 
 namespace flugs::fields {
 
-// The fields of the structs in which the library gives its figures: one list for all who hand them
-// on. Each is given to `see` with the name that it has in C++ (a test compares them), as a text, a
-// number or a bool. Parts that are lists are left to the caller.
+// The fields of the structs in which the library gives its figures: one list for all bindings and
+// tools that hand them on. Each is given to `see` with the name that it has in C++ (a test compares
+// them), as a text, a number or a bool. Parts that are lists are left to the caller.
 
 template <typename See>
 void each_size(const Statistics& s, See&& see) {

@@ -28,10 +28,10 @@ std::string real_path(const std::string& path);
 template <typename Pool>
 class OpenFiles {
  public:
-  /// Must be held while a pool is looked for, opened and added. Whoever closes a pool takes it: so
-  /// no share of a pool may end under it.
+  /// Must be held while a pool is looked for, opened and added. A thread that closes a pool takes
+  /// it: so no share of a pool may end under it.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// The pool of the file at `path`; null: nobody has it open. Waits until a pool that is being
+  /// The pool of the file at `path`; null: it is not open here. Waits until a pool that is being
   /// closed is closed, without `lock`.
   std::shared_ptr<Pool> find(std::unique_lock<std::mutex>& lock, const std::string& path) {
     for (std::optional<PoolFile> file = file_at(path); file; file = file_at(path)) {

@@ -8,7 +8,7 @@ std::uint64_t Definitions::next() noexcept {
 }
 
 DefinitionChange::~DefinitionChange() {
-  // In this order: who sees none begun sees this number.
+  // In this order: a thread that sees no change begun sees this number.
   of_.number_ = Definitions::next();
   --of_.begun_;
 }

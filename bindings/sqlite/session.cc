@@ -40,7 +40,7 @@ Result<Transaction*> Session::main_transaction() {
       pool_->is_read_only ? AccessMode::kReadOnly : AccessMode::kReadWrite, isolation_);
   if (!begun.ok()) return std::move(begun).status();
   main_ = *std::move(begun);
-  // A savepoint that begins a transaction has the number -1 of SQLite, which tells nobody of it.
+  // A savepoint that begins a transaction has the number -1. SQLite tells no table about it.
   if (sqlite3_get_autocommit(db_) == 0) {
     Result<Savepoint> savepoint = main_.savepoint();
     if (!savepoint.ok()) return std::move(savepoint).status();
@@ -192,7 +192,7 @@ Status Session::release(int number) {
   before_commit_ = std::min(before_commit_, number - 1);
   auto first = mark_of(number);
   if (first == marks_.end()) return {};
-  // The mark also stands for savepoints before `number` that SQLite has told nobody of.
+  // The mark also stands for savepoints before `number` that SQLite told no table about.
   const int before = first == marks_.begin() ? -1 : (first - 1)->number;
   if (before < number - 1) {
     first->number = number - 1;

@@ -118,8 +118,8 @@ class SharedWork final : public duckdb::HeldTransaction, public Child {
   Work& work_;
   std::vector<std::weak_ptr<duckdb::GuestStream>> streams_;  // within the gate
   // Protects the next, and taking a stream out of a scan. A scan uses its stream within `use`, and
-  // nobody takes it out then: who ends the scan has its Guest, who ends the transaction has the
-  // gate. These two may meet. A leaf: no stream is destroyed while it is held.
+  // no thread takes it out then: a thread that ends the scan has its Guest, and a thread that ends
+  // the transaction has the gate. These two may meet. A leaf: no stream is destroyed under it.
   std::mutex left_mutex_;
   std::vector<query::ResultStream> left_;  // are to end within the gate
 };

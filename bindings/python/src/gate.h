@@ -17,8 +17,8 @@ class Gate {
   void enter() {
     const std::uintptr_t self = name_of_thread();
     if (owner_.load(std::memory_order_relaxed) != self) {
-      std::uintptr_t nobody = 0;
-      if (!owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire)) wait(self);
+      std::uintptr_t seen = 0;
+      if (!owner_.compare_exchange_strong(seen, self, std::memory_order_acquire)) wait(self);
     }
     ++depth_;
   }
@@ -38,12 +38,12 @@ class Gate {
     return reinterpret_cast<std::uintptr_t>(&name);
   }
   bool try_enter(std::uintptr_t self) noexcept {
-    std::uintptr_t nobody = 0;
-    return owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire);
+    std::uintptr_t seen = 0;
+    return owner_.compare_exchange_strong(seen, self, std::memory_order_acquire);
   }
   void wait(std::uintptr_t self);
 
-  std::atomic<std::uintptr_t> owner_{0};  // 0: nobody
+  std::atomic<std::uintptr_t> owner_{0};  // 0: no thread
   unsigned depth_ = 0;                    // of the owner
 };
 

@@ -17,7 +17,7 @@ namespace {
 // A dictionary with more texts than a batch has rows is not worth a list of objects.
 constexpr std::size_t kObjectsMax = query::StreamBatch::kRowsMax;
 
-/// A capsule that releases what it holds, unless somebody has taken it over.
+/// A capsule that releases what it holds, unless a consumer has taken it over.
 template <typename Struct>
 nb::object own(std::unique_ptr<Struct> held, const char* name) {
   const auto destroy = [](PyObject* capsule) {

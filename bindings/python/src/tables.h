@@ -87,7 +87,7 @@ class KnownTables {
 
   std::array<std::atomic<const TableInfo*>, kBuckets> heads_{};  // of chains of `next`
   std::atomic<std::uint64_t> times_forgotten_{0};
-  std::mutex mutex_;  // of those who write
+  std::mutex mutex_;  // held by threads that write
   std::vector<std::unique_ptr<TableInfo>> all_;
 };
 
