@@ -14,8 +14,8 @@
 // Transactions as handles that outlive what they stand for.
 //
 // `user` is the thread that is in a call. A call takes it by compare-and-swap, so a second thread
-// is told instead of racing. Whoever ends a transaction holds it, too: the thread that commits, or
-// the one that closes the database. Locks are taken in this order: `user`, Shard::mutex,
+// is told instead of racing. A thread that ends a transaction holds it, too: by a commit, an abort
+// or by closing the database. Locks are taken in this order: `user`, Shard::mutex,
 // flugs_transaction::link.
 
 namespace flugs::c {

@@ -131,8 +131,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   KnownDomains domains_;
 };
 
-/// The pool in the file at `path`: lent, open already, or opened now. Whoever keeps it keeps it
-/// open. Fails with: as Database::open.
+/// The pool in the file at `path`: lent, open already, or opened now. It stays open while the
+/// result is kept. Fails with: as Database::open.
 Result<std::shared_ptr<Pool>> open_pool(const std::string& path, OpenMode mode,
                                         std::uint64_t max_bytes);
 

@@ -6,7 +6,7 @@
 namespace flugs::sqlite {
 
 /// Makes the module of the table `flugs_statistics`, which has a row for each figure of the pool
-/// and of its tables. Nobody may write to it; but a write without rows makes SQLite tell the
+/// and of its tables. It is read-only; but a write without rows makes SQLite tell the
 /// session how the transaction ends.
 int make_statistics_module(sqlite3* db, Session* session);
 

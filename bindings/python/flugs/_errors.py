@@ -72,7 +72,7 @@ class Incompatible(Error):
 
 
 class Busy(Error):
-    """Somebody else holds what the call needs."""
+    """Another process, transaction or thread holds what the call needs."""
 
     code = "busy"
 

@@ -29,8 +29,8 @@ std::string next_name() {
 // A call that takes its rows from DuckDB holds the gate while DuckDB's threads wait for it.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-/// A transaction of Python that DuckDB reads in, and its streams, which end with it. Nobody calls
-/// it after `leave`.
+/// A transaction of Python that DuckDB reads in, and its streams, which end with it. No thread
+/// calls it after `leave`.
 class SharedWork final : public duckdb::HeldTransaction, public Child {
  public:
   explicit SharedWork(Work& work) : work_(work) {

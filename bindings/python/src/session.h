@@ -32,7 +32,7 @@ class InCall {
   static inline thread_local unsigned count_ [[gnu::tls_model("initial-exec")]] = 0;
 };
 
-/// Who uses a database beside Python, such as DuckDB.
+/// A library that uses a database beside Python, for example DuckDB.
 class Borrower {
  public:
   Borrower() = default;

@@ -71,7 +71,7 @@ enum {
   FLUGS_OUT_OF_SPACE = 6,            /**< The pool, the medium or an id space is full. */
   FLUGS_CORRUPT = 7,                 /**< Bytes in the pool contradict the format. */
   FLUGS_INCOMPATIBLE = 8,            /**< No flugs pool, or one of another format version. */
-  FLUGS_BUSY = 9,                    /**< Somebody else holds a resource. */
+  FLUGS_BUSY = 9,                    /**< A process, transaction or thread holds a resource. */
   FLUGS_TOO_MANY_TRANSACTIONS = 10,  /**< Every transaction slot is taken. */
   FLUGS_READ_ONLY = 11,              /**< A write to what may only be read. */
   FLUGS_IO_ERROR = 12,               /**< The operating system refused; the message says why. */
