@@ -161,19 +161,25 @@ inline std::uint32_t RowReader::guess_in_chunk(const KeyIndex& key, Values value
   return guess != kNoRow && data_.rows.exists(guess) ? guess : kNoRow;
 }
 
+// The hash of values that are not as the key's columns store them. Apart, because the look-ups of
+// most programs have no need of its array.
+[[gnu::noinline]] std::uint64_t RowReader::hash_of_fitted(const KeyIndex& key,
+                                                          Values values) const noexcept {
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    wanted[i] = data_.columns[key.columns()[i]]->fitted(values[i]);
+  return key.hash_of(std::span(wanted.data(), values.size()));
+}
+
 // What a unique key's index is asked for; nothing if the values do not tell.
 inline std::optional<std::uint64_t> RowReader::hash_of(const KeyIndex& key,
                                                        Values values) const noexcept {
   if (!key.is_unique() || values.size() < key.hashed_columns()) return std::nullopt;
-  const std::size_t count = key.hashed_columns();
+  const Values hashed = values.first(key.hashed_columns());
   bool is_own = !key.needs_normalising();
-  for (std::size_t i = 0; i < count; ++i)
-    is_own = is_own && data_.columns[key.columns()[i]]->is_own(values[i]);
-  if (__builtin_expect(is_own, 1)) return key.hash_of(values.first(count));
-  std::array<Value, kKeyColumnsMax> wanted;
-  for (std::size_t i = 0; i < count; ++i)
-    wanted[i] = data_.columns[key.columns()[i]]->fitted(values[i]);
-  return key.hash_of(std::span(wanted.data(), key.hashed_columns()));
+  for (std::size_t i = 0; i < hashed.size(); ++i)
+    is_own = is_own && data_.columns[key.columns()[i]]->is_own(hashed[i]);
+  return __builtin_expect(is_own, 1) ? key.hash_of(hashed) : hash_of_fitted(key, hashed);
 }
 
 void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {

@@ -92,6 +92,7 @@ class RowReader final {
   bool find_in_index(TransactionContext& context, const KeyIndex& key, Values values,
                      std::uint32_t& row) const;
   std::uint32_t guess_in_chunk(const KeyIndex& key, Values values) const noexcept;
+  std::uint64_t hash_of_fitted(const KeyIndex& key, Values values) const noexcept;
   std::optional<std::uint64_t> hash_of(const KeyIndex& key, Values values) const noexcept;
   std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
                               Values values) const;
