@@ -239,6 +239,10 @@ Status Transaction::get_many(KeyId key, std::span<const Value> values,
                     counted(rows.size(), "row"), values.size()));
   const engine::RowReader reader = target->reader();
   for (std::size_t first = 0; first < rows.size(); first += kTogether) {
+    if (!is_usable()) {  // another thread has asked it to end
+      std::fill(rows.begin(), rows.end(), std::nullopt);
+      return unusable();
+    }
     const std::size_t end = std::min(first + kTogether, rows.size());
     const auto of = [&](std::size_t i) { return values.subspan(i * width, width); };
     for (std::size_t i = first; i < end; ++i) reader.prefetch(key.index, of(i));

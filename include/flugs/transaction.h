@@ -291,7 +291,8 @@ class Transaction {
   /// and so on, and rows[i] becomes the row of key i, or nothing if there is none. It takes less
   /// time than as many calls of `get`, because look-ups wait for memory at the same time.
   /// Fails with: kInvalidArgument (as `get`; `values` are not as many as `rows` times the columns
-  /// of the key). `rows` has then nothing for the key that failed, and for those behind it.
+  /// of the key), kNotFound (no such table), kCancelled. `rows` has then nothing for the key that
+  /// failed, and for those behind it; with kCancelled it has nothing at all.
   Status get_many(KeyId key, std::span<const Value> values,
                   std::span<std::optional<Row>> rows) const;
   /// Starts fetching what `get` with the same arguments will need; several prefetches before
