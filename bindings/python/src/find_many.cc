@@ -69,7 +69,7 @@ Status look_up(const Transaction& transaction, const TableInfo& table, const Key
 }  // namespace
 
 nb::list find_many(const Transaction& transaction, const TableInfo& table, nb::handle keys,
-                   nb::handle key_name, const Session& session) {
+                   nb::handle key_name, const Session& session, Work* work) {
   const KeyInfo& key = table.unique_key(key_name);
   const nb::object iterator = nb::steal(PyObject_GetIter(keys.ptr()));
   if (!iterator.is_valid()) throw nb::python_error();
@@ -78,6 +78,9 @@ nb::list find_many(const Transaction& transaction, const TableInfo& table, nb::h
   for (bool has_more = true; has_more;) {
     has_more = take_keys(iterator, table, key, session, group);
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    // The values are views of rows until they are dicts, and to make a dict may run a finalizer.
+    std::optional<Work::Busy> busy;
+    if (work != nullptr) busy.emplace(*work);
     check(look_up(transaction, table, key, group), {&table, key.name.c_str()});
     std::size_t next = 0;
     for (const std::optional<Row>& row : group.rows) {

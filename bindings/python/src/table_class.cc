@@ -95,7 +95,7 @@ void bind_reads(nb::class_<PyTable>& table) {
           "get_many",
           [](const PyTable& self, nb::handle keys, nb::handle key) {
             return read(self, [&](const Transaction& t, const TableInfo& info) {
-              return find_many(t, info, keys, key, *self.session);
+              return find_many(t, info, keys, key, *self.session, nullptr);
             });
           },
           "keys"_a, "key"_a = nb::none(),

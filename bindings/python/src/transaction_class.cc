@@ -155,7 +155,7 @@ void bind_finds(nb::class_<PyTransaction>& transaction) {
           "get_many",
           [](const PyTransaction& self, nb::handle table, nb::handle keys, nb::handle key) {
             return on_table(self, table, 0, [&](Transaction& t, const TableInfo& info) {
-              return find_many(t, info, keys, key, self.work->session());
+              return find_many(t, info, keys, key, self.work->session(), self.work.get());
             });
           },
           "table"_a, "keys"_a, "key"_a = nb::none(),

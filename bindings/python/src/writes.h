@@ -12,10 +12,11 @@ namespace flugs::python {
 /// The row as a dict. None if there is none and it need not exist.
 nb::object find(const Transaction& transaction, const TableInfo& table, nb::handle values,
                 nb::handle key_name, bool must_exist);
-/// For each of `keys` the row as a dict, or None. Throws Closed when `session` is being closed
-/// meanwhile.
+/// For each of `keys` the row as a dict, or None. `work`: the owner of the transaction, if Python
+/// has it; while rows are read, code of Python that runs in between cannot end it. Throws Closed
+/// when `session` is being closed meanwhile.
 nb::list find_many(const Transaction& transaction, const TableInfo& table, nb::handle keys,
-                   nb::handle key_name, const Session& session);
+                   nb::handle key_name, const Session& session, Work* work);
 /// The number that the row got, or None.
 nb::object insert(Transaction& transaction, const TableInfo& table, nb::handle row);
 /// All rows or none. Returns their number. Throws Closed when `session` is being closed meanwhile.

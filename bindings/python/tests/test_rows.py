@@ -2,6 +2,8 @@
 
 import datetime
 import fractions
+import gc
+import sys
 from decimal import Decimal
 
 import flugs
@@ -192,6 +194,36 @@ def test_many_keys_are_looked_up_in_one_call(db):
         t.abort()
         with pytest.raises(flugs.Error):
             t.get_many("parts", keys)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="finalizers run between bytecodes")
+def test_no_finalizer_ends_the_transaction_of_many_look_ups(db):
+    texts = db.create_table("texts", {"id": flugs.int64, "text": flugs.string}, primary_key="id")
+    texts.insert_rows((k, f"the text of row {k}") for k in range(1000))
+    refused = []
+
+    class Ends:
+        """Part of a cycle, so that the collector finalizes it, in the midst of the dicts."""
+        def __init__(self, transaction):
+            self.transaction = transaction
+            self.itself = self
+
+        def __del__(self):
+            try:
+                self.transaction.abort()
+            except flugs.Busy as error:
+                refused.append(error)
+
+    with db.begin(read_only=True) as t:
+        Ends(t)
+        before = gc.get_threshold()
+        gc.set_threshold(10)
+        try:
+            rows = t.get_many("texts", range(1000))
+        finally:
+            gc.set_threshold(*before)
+        assert [row["text"] for row in rows] == [f"the text of row {k}" for k in range(1000)]
+        assert refused and t.state == "open"
 
 
 def test_schemas_change(db, sales):
