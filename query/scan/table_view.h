@@ -29,7 +29,7 @@ class TableView {
   void read_ahead(std::span<const std::byte> memory) const noexcept {
     table_.pool.read_ahead(memory);
   }
-  /// Of row_positions(): those in main, where codes of the domains must be looked up.
+  /// The part of row_positions() that lies in main, where codes of the domains must be looked up.
   std::uint64_t main_row_positions() const noexcept { return main_row_positions_; }
 
  private:
