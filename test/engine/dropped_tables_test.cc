@@ -5,16 +5,11 @@
 #include <thread>
 #include <vector>
 
+#include "test/engine/texts_schema.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
 namespace {
-
-TableSchema dropped_schema() {
-  TableSchema schema("rows");
-  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"});
-  return schema;
-}
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kFreedIsGone = false;  // it keeps returned memory for a while
@@ -35,22 +30,22 @@ std::size_t resident_bytes() {
 
 TEST_CASE("transactions that a drop waits for may look tables up and create others", "[engine]") {
   TemporaryDatabase database;
-  const TableId table = must(database->create_table(dropped_schema()));
+  const TableId table = must(database->create_table(texts_schema()));
   Transaction open = must(database->begin());
   Status dropped;
   std::thread dropper([&] { dropped = database->drop_table(table); });
   while (open.get(table, RowId(0)).status().message().find("no such table") == std::string::npos)
     std::this_thread::yield();
   CHECK(database->find_table("rows").code() == StatusCode::kNotFound);
-  CHECK(database->create_table(dropped_schema()).code() == StatusCode::kAlreadyExists);
-  TableSchema other = dropped_schema();
+  CHECK(database->create_table(texts_schema()).code() == StatusCode::kAlreadyExists);
+  TableSchema other = texts_schema();
   other.name = "others";
   const TableId made = must(database->create_table(other));
   must(open.insert(made, {Value::int64(1), Value::string("while the drop waits")}));
   must(open.commit());
   dropper.join();
   must(dropped);
-  must(database->create_table(dropped_schema()));
+  must(database->create_table(texts_schema()));
 }
 
 // Their DRAM was kept until the database was closed.

@@ -4,16 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "test/engine/texts_schema.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
 namespace {
-
-TableSchema inserted_schema() {
-  TableSchema schema("rows");
-  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"});
-  return schema;
-}
 
 std::uint64_t lines_of_insert(Database& database, TableId table, std::int64_t id) {
   const std::uint64_t before = database.statistics().lines_flushed;
@@ -45,7 +40,7 @@ TEST_CASE("insert_rows normalises a bool with a foreign payload", "[engine]") {
 
 TEST_CASE("values of an aborted transaction do not hold up the durable prefix", "[engine]") {
   TemporaryDatabase database;
-  const TableId table = must(database->create_table(inserted_schema()));
+  const TableId table = must(database->create_table(texts_schema()));
   {
     Transaction t = must(database->begin());
     for (std::int64_t id = 0; id < 1000; ++id)
@@ -56,7 +51,7 @@ TEST_CASE("values of an aborted transaction do not hold up the durable prefix", 
   const std::uint64_t lines = lines_of_insert(*database, table, 10);
 
   TemporaryDatabase quiet;
-  const TableId same = must(quiet->create_table(inserted_schema()));
+  const TableId same = must(quiet->create_table(texts_schema()));
   for (std::int64_t id = 0; id < 10; ++id) lines_of_insert(*quiet, same, id);
   CHECK(lines == lines_of_insert(*quiet, same, 10));
 }

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "test/engine/texts_schema.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
@@ -10,9 +11,7 @@ namespace flugs::test {
 
 TEST_CASE("NULL and the empty text are different values", "[engine]") {
   TemporaryDatabase database;
-  TableSchema schema("rows");
-  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"});
-  const TableId table = must(database->create_table(schema));
+  const TableId table = must(database->create_table(texts_schema()));
   Transaction t = must(database->begin());
   must(t.insert(table, {Value::int64(1), Value::null()}));
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));

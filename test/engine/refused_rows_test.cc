@@ -3,19 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "test/engine/texts_schema.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
-namespace {
-
-TableSchema texts_schema() {
-  TableSchema schema("rows");
-  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"});
-  return schema;
-}
-
-}  // namespace
-
 TEST_CASE("rows that are refused again and again do not fill the pool", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema = texts_schema();
