@@ -164,3 +164,13 @@ function(flugs_program target)
   flugs_allocator(${target})
   flugs_settings(${target})
 endfunction()
+
+# Where an installed target looks for libraries. A build without a shared libflugs uses it, too:
+# otherwise CMake keeps its place with colons, and the loader searches the working directory for
+# each of them.
+function(flugs_rpath target path)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path})
+  if(NOT BUILD_SHARED_LIBS)
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  endif()
+endfunction()

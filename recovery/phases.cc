@@ -1,10 +1,10 @@
 #include "recovery/phases.h"
 
 #include <new>
-#include <thread>
 
 #include "base/elapsed.h"
 #include "base/long_call.h"
+#include "base/processors.h"
 #include "pmem/medium/scm_reads.h"
 
 namespace flugs::recovery {
@@ -12,7 +12,7 @@ namespace flugs::recovery {
 Phases::Phases(RecoveryReport& report, std::uint32_t threads, CallOptions caller,
                const std::atomic<bool>* stops)
     : report_(report),
-      threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())),
+      threads_(threads != 0 ? threads : processors()),
       caller_(std::move(caller)),
       stops_(stops),
       start_(Clock::now()) {

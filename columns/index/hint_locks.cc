@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <new>
-#include <thread>
 #include <type_traits>
 
+#include "base/processors.h"
 #include "base/shared_words.h"
 #include "base/zeroed_memory.h"
 
@@ -15,8 +15,8 @@ std::size_t HintLocks::count() noexcept {
   constexpr std::size_t kLocksMin = 64;
   constexpr std::size_t kLocksMax = 16'384;
   constexpr std::size_t kLocksPerProcessor = 16;
-  static const std::size_t count = std::bit_ceil(
-      std::clamp(kLocksPerProcessor * std::thread::hardware_concurrency(), kLocksMin, kLocksMax));
+  static const std::size_t count =
+      std::bit_ceil(std::clamp(kLocksPerProcessor * processors(), kLocksMin, kLocksMax));
   return count;
 }
 

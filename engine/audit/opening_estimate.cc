@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <thread>
 #include <vector>
 
+#include "base/processors.h"
 #include "engine/database/opening_budget.h"
 #include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
@@ -93,9 +93,8 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     if (!finding.status.ok() && finding.part != "pool header") return finding.status;
   pmem::Pool& pool = **image;
   OpeningEstimate estimate;
-  estimate.threads = options.tuning.recovery_threads != 0
-                         ? options.tuning.recovery_threads
-                         : std::max(1u, std::thread::hardware_concurrency());
+  estimate.threads =
+      options.tuning.recovery_threads != 0 ? options.tuning.recovery_threads : processors();
   estimate.pool_bytes = pool.allocator().space().allocated_bytes;
   if (Status s = engine::check_root(pool); !s.ok()) return s;
   if (engine::root_of(pool).magic == 0) return estimate;  // its creation was cut short

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/long_call.h"
+#include "base/processors.h"
 #include "engine/database/durable_tokens.h"
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
@@ -42,7 +43,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
       space_advice_(catalog_, transactions_),
       opening_(next_opening()),
       threads_(*pool_, options_) {
-  options_.tuning.clock = clock_in_use(options.tuning.clock, std::thread::hardware_concurrency());
+  options_.tuning.clock = clock_in_use(options.tuning.clock, processors());
   if (options_.tuning.clock == CommitClock::kProcessors) slots().use_processor_clock();
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/elapsed.h"
 #include "base/long_call.h"
+#include "base/processors.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/data/table_hints.h"
@@ -283,8 +284,7 @@ Status TableMerge::run() noexcept {
 }
 
 std::uint32_t TableMerge::threads() const noexcept {
-  return options_.threads != 0 ? options_.threads
-                               : std::max(1u, std::thread::hardware_concurrency());
+  return options_.threads != 0 ? options_.threads : processors();
 }
 
 Status TableMerge::index_groups() {

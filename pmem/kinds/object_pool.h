@@ -59,6 +59,8 @@ class ObjectPool final : public MappedPool {
   // With a journal (object_pool_journal.cc).
   bool has_journal() const noexcept { return facts_of(kind_).flush == FlushMethod::kJournal; }
   Result<PoolHeader> map_existing(std::uint64_t bytes, const PoolOptions& options);
+  Result<PoolHeader> map_replayed(std::uint64_t bytes, const PoolOptions& options,
+                                  std::span<std::byte> view, const NeededJournal& needed);
   Result<PoolHeader> map_with_journal(std::uint64_t bytes, const PoolOptions& options);
   Status unmap_from(std::uint64_t bytes);
   PoolJournal::Target journal_target(const PoolOptions& options) noexcept;

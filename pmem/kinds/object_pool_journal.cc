@@ -33,30 +33,41 @@ JournalShape shape_for(std::uint64_t pool_bytes, const PoolOptions& options) noe
 
 }  // namespace
 
-/// Checks the file and maps it. If the file comes from a disk, with a journal that it needs, the
-/// file gets the pages that the journal changes.
+/// Checks the file and maps it.
 Result<PoolHeader> ObjectPool::map_existing(std::uint64_t bytes, const PoolOptions& options) {
   const Result<FileView> view = file_.view();
   if (!view.ok()) return view.status();
   const NeededJournal needed = journal_needed_by(view->bytes());
-  Result<DirtyPages> changed = DirtyPages::reserve(std::max<std::uint64_t>(bytes, 1), path());
-  if (!changed.ok()) return std::move(changed).status();
-  Status status = replay_into_view(file_, needed, view->bytes(), *changed);
-  if (!status.ok()) return status;
+  if (needed.id != 0) return map_replayed(bytes, options, view->bytes(), needed);
   Result<PoolHeader> header = check_before_opening(view->bytes());
   if (!header.ok()) return header;
-  status = map(needed.id == 0 ? header->max_bytes : bytes, options.max_bytes, map_flags());
-  if (status.ok() && needed.id != 0) {
-    const std::uint64_t pages = (mapped_bytes_ + kPageBytes - 1) / kPageBytes;
-    for (std::uint64_t page = changed->next(0, pages); page < pages;
-         page = changed->next(page + 1, pages)) {
-      const std::uint64_t offset = page * kPageBytes;
-      std::memcpy(space_.base() + offset, view->bytes().data() + offset,
-                  std::min(kPageBytes, mapped_bytes_ - offset));
-    }
-    status = file_.sync();
-    if (status.ok()) status = unmap_from(header->max_bytes);
+  Status status = map(header->max_bytes, options.max_bytes, map_flags());
+  if (!status.ok()) return status;
+  return header;
+}
+
+/// The same for a file that comes from a disk, with a journal that it needs: the file gets the
+/// pages that the journal changes.
+Result<PoolHeader> ObjectPool::map_replayed(std::uint64_t bytes, const PoolOptions& options,
+                                            std::span<std::byte> view,
+                                            const NeededJournal& needed) {
+  Result<DirtyPages> changed = DirtyPages::reserve(std::max<std::uint64_t>(bytes, 1), path());
+  if (!changed.ok()) return std::move(changed).status();
+  Status status = replay_into_view(file_, needed, view, *changed);
+  if (!status.ok()) return status;
+  Result<PoolHeader> header = check_before_opening(view);
+  if (!header.ok()) return header;
+  status = map(bytes, options.max_bytes, map_flags());
+  if (!status.ok()) return status;
+  const std::uint64_t pages = (mapped_bytes_ + kPageBytes - 1) / kPageBytes;
+  for (std::uint64_t page = changed->next(0, pages); page < pages;
+       page = changed->next(page + 1, pages)) {
+    const std::uint64_t offset = page * kPageBytes;
+    std::memcpy(space_.base() + offset, view.data() + offset,
+                std::min(kPageBytes, mapped_bytes_ - offset));
   }
+  status = file_.sync();
+  if (status.ok()) status = unmap_from(header->max_bytes);
   if (!status.ok()) return status;
   return header;
 }

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "base/check.h"
+#include "base/processors.h"
 #include "engine/database/transaction_access.h"
 #include "query/operators/query_node.h"
 
@@ -26,7 +24,7 @@ Status check_run(const QueryNode* query, const Transaction& transaction,
 std::uint32_t thread_count(const RunOptions& options) {
   FLUGS_DCHECK(options.threads <= Crew::kWorkersMax);
   if (options.threads != 0) return options.threads;
-  return std::max(1u, std::thread::hardware_concurrency());
+  return processors();
 }
 
 QueryStatistics statistics_of(const RunContext& context, double seconds) {

@@ -299,6 +299,17 @@ class Pools(unittest.TestCase):
             os.chmod(self.pool, 0o600)
 
 
+class Libraries(unittest.TestCase):
+    def test_none_is_looked_for_in_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            looked = subprocess.run([os.path.abspath(FLUGS), "--version"], capture_output=True,
+                                    text=True, check=True, cwd=folder,
+                                    env={**os.environ, "LD_DEBUG": "libs"}).stderr
+        tried = re.findall(r"trying file=(.*)", looked)
+        self.assertTrue(any("libstdc++" in name for name in tried), looked)
+        self.assertEqual([name for name in tried if not name.startswith("/")], [])
+
+
 class Engines(unittest.TestCase):
     def test_a_program_that_is_missing_is_told_before_the_run(self):
         with tempfile.TemporaryDirectory() as directory:

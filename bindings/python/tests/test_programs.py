@@ -37,6 +37,16 @@ def test_the_audit_after_a_kill_finds_what_is_lost(damage):
     assert status == 1 and report["lost_acknowledged"] == report["damaged"] > 0, report
 
 
+def test_the_module_looks_for_no_library_in_the_working_directory(tmp_path):
+    module = os.path.abspath(flugs._flugs.__file__)
+    looked = subprocess.run([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])",
+                             module], env={**os.environ, "LD_DEBUG": "libs"}, cwd=tmp_path,
+                            capture_output=True, text=True, timeout=60, check=False).stderr
+    tried = re.findall(r"trying file=(.*)", looked)
+    assert any("libstdc++" in name for name in tried), looked
+    assert [name for name in tried if not name.startswith("/")] == []
+
+
 def test_the_notebook_runs(tmp_path):
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
