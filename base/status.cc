@@ -42,9 +42,52 @@ std::string_view to_string(StatusCode code) noexcept {
   return "unknown";
 }
 
+std::string to_string(const SchemaPart& part) {
+  const auto with_name = [&](std::string_view kind) {
+    return std::string("table ").append(part.table).append(kind).append(part.name);
+  };
+  switch (part.kind) {
+    case SchemaPart::Kind::kTable:
+      break;
+    case SchemaPart::Kind::kColumn:
+      return with_name(", column ");
+    case SchemaPart::Kind::kKey:
+      return with_name(", key ");
+    case SchemaPart::Kind::kForeignKey:
+      return with_name(", foreign key ");
+    case SchemaPart::Kind::kCheck:
+      return with_name(", check ");
+  }
+  return "table " + part.table;
+}
+
+Status::Status(StatusCode code, SchemaPart part, std::string_view why) : code_(code) {
+  std::string message = flugs::to_string(part);
+  if (!why.empty()) message.append(": ").append(why);
+  words_ = std::make_unique<Words>(Words{std::move(message), std::move(part)});
+}
+
+Status Status::with_code(StatusCode code) const {
+  Status other = *this;
+  other.code_ = code;
+  return other;
+}
+
+Status Status::with_message(std::string message) const {
+  Status other(code_, std::move(message));
+  if (part() != nullptr) other.words_->part = *part();
+  return other;
+}
+
+Status Status::with_part(SchemaPart part) const {
+  Status other(code_, std::string(message()));
+  other.words_->part = std::move(part);
+  return other;
+}
+
 std::string Status::to_string() const {
   std::string text(flugs::to_string(code_));
-  if (message_ && !message_->empty()) text.append(": ").append(*message_);
+  if (!message().empty()) text.append(": ").append(message());
   return text;
 }
 

@@ -24,8 +24,36 @@ static_assert(static_cast<int>(StatusCode::kCancelled) == FLUGS_CANCELLED);
 static_assert(static_cast<int>(StatusCode::kOutOfMemory) == FLUGS_OUT_OF_MEMORY);
 static_assert(static_cast<int>(StatusCode::kOverflow) == FLUGS_OVERFLOW);
 
+namespace {
+
+About named_by(const SchemaPart& part) {
+  About about{.table = part.table};
+  switch (part.kind) {
+    case SchemaPart::Kind::kTable:
+      break;
+    case SchemaPart::Kind::kColumn:
+      about.column = part.name;
+      break;
+    case SchemaPart::Kind::kKey:
+      about.key = part.name;
+      break;
+    case SchemaPart::Kind::kForeignKey:
+    case SchemaPart::Kind::kCheck:
+      about.constraint = part.name;
+      break;
+  }
+  return about;
+}
+
+}  // namespace
+
 flugs_error* to_c(const Status& status, About about) {
   if (status.ok()) return nullptr;
+  if (const SchemaPart* const part = status.part(); part != nullptr) {
+    std::string key = std::move(about.key);
+    about = named_by(*part);
+    if (part->kind == SchemaPart::Kind::kTable) about.key = std::move(key);
+  }
   // An ordinary outcome has no message, and costs one small allocation.
   std::string message = status.message().empty() ? std::string() : status.to_string();
   return new flugs_error(static_cast<flugs_code>(status.code()), std::move(message),
@@ -86,6 +114,15 @@ const char* flugs_error_table(const flugs_error* error) {
 
 const char* flugs_error_key(const flugs_error* error) {
   return is_handle(error) && !error->about.key.empty() ? error->about.key.c_str() : nullptr;
+}
+
+const char* flugs_error_column(const flugs_error* error) {
+  return is_handle(error) && !error->about.column.empty() ? error->about.column.c_str() : nullptr;
+}
+
+const char* flugs_error_constraint(const flugs_error* error) {
+  return is_handle(error) && !error->about.constraint.empty() ? error->about.constraint.c_str()
+                                                              : nullptr;
 }
 
 void flugs_error_free(flugs_error* error) {

@@ -55,9 +55,12 @@ bool is_handle(const H* handle) noexcept {
 struct About {
   std::string table = {};
   std::string key = {};
+  std::string column = {};
+  std::string constraint = {};
 };
 
-/// NULL if the status is ok.
+/// NULL if the status is ok. What the status says of its part of the schema counts more than
+/// `about`.
 flugs_error* to_c(const Status& status, About about = {});
 /// FLUGS_INVALID_ARGUMENT.
 flugs_error* misuse(std::string message);

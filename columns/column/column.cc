@@ -85,7 +85,9 @@ void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexce
 }
 
 Column::Names Column::names_of(const std::string& name, const std::string& table) {
-  return {name, fmt::format("table {}, column {}", table, name)};
+  SchemaPart part = SchemaPart::column(table, name);
+  std::string owner = flugs::to_string(part);
+  return {std::move(part), std::move(owner)};
 }
 
 void Column::rename(const std::string& name, const std::string& table) {
@@ -165,7 +167,8 @@ bool Column::has_plausible_constant() const noexcept {
           heap_.held_at_opening(constant_->low, text_cell::length_of(constant_->high)));
 }
 
-std::string Column::misfit(const Value& value, Type type) const {
+Status Column::misfit(StatusCode code, const Value& value, Type type,
+                      std::string_view purpose) const {
   const std::string expected = type == Type::kDecimal ? fmt::format("decimal of scale {}", scale_)
                                                       : std::string(to_string(type));
   const char* hint = "";
@@ -173,21 +176,22 @@ std::string Column::misfit(const Value& value, Type type) const {
     hint = ": a double is no exact decimal, give Value::decimal(\"12.34\")";
   else if (value.scale() > Value::kScaleMax && value.scale() != Value::kScaleOfColumn)
     hint = ": a decimal has a scale of at most 18";
-  return fmt::format("{}: expected {}, found {} {}{}", owner(), expected, to_string(value.type()),
-                     shown(value), hint);
+  return Status(code, names_.get().part,
+                fmt::format("expected {}, found {} {}{}{}", expected, to_string(value.type()),
+                            shown(value), hint, purpose));
 }
 
 Status Column::check(const Value& value, Type type) const {
   if (value.is_null()) {
     if (nullable_) return {};
-    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner()));
+    return Status(StatusCode::kConstraintViolated, names_.get().part, "NULL is not allowed");
   }
   if (!exact_value(value, type, scale_).has_value())
-    return Status(StatusCode::kConstraintViolated, misfit(value, type));
+    return misfit(StatusCode::kConstraintViolated, value, type);
   if (is_text_ && value.as_string().size() > kTextBytesMax)
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: {} bytes, at most {} are allowed", owner(),
-                              value.as_string().size(), kTextBytesMax));
+    return Status(
+        StatusCode::kConstraintViolated, names_.get().part,
+        fmt::format("{} bytes, at most {} are allowed", value.as_string().size(), kTextBytesMax));
   return {};
 }
 

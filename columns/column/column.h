@@ -65,7 +65,7 @@ class Column {
   /// Opening: claims the extents of the column. Fails with kCorrupt.
   Status load();
 
-  const std::string& name() const noexcept { return names_.get().name; }
+  const std::string& name() const noexcept { return names_.get().part.name; }
   /// Renames the column or its table. One thread at a time. Messages about damage in parts of the
   /// column keep the name from opening.
   void rename(const std::string& name, const std::string& table);
@@ -143,9 +143,10 @@ class Column {
   /// Whether the column accepts a value. Its type is, or was a moment ago, `type`. The caller knows
   /// whether it was dropped. kConstraintViolated says why it refuses the value.
   Status check(const Value& value, Type type) const;
-  /// For messages: the values that the column expects, and `value`, which it found. The type of the
-  /// column is, or was a moment ago, `type`.
-  std::string misfit(const Value& value, Type type) const;
+  /// Says which values the column expects, and `value`, which it found, then `purpose`. The type of
+  /// the column is, or was a moment ago, `type`.
+  Status misfit(StatusCode code, const Value& value, Type type,
+                std::string_view purpose = {}) const;
   /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with
   /// the cell commits. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
@@ -332,8 +333,8 @@ class Column {
   ColumnLayout& layout_;
   Decoder& decoder_;
   struct Names {
-    std::string name;
-    std::string owner;
+    SchemaPart part;
+    std::string owner;  // the part as messages name it
   };
   static Names names_of(const std::string& name, const std::string& table);
   const std::string& owner() const noexcept { return names_.get().owner; }

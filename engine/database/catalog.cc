@@ -21,8 +21,8 @@ namespace {
 
 Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& foreign,
                          const std::string& why) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}, foreign key {}: {}", schema.name, foreign.name, why));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::foreign_key(schema.name, foreign.name),
+                why);
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ Result<std::vector<TableId>> Catalog::create_tables(std::span<const TableSchema>
   std::unique_lock guard(ddl_mutex_);
   for (const TableSchema& schema : schemas)
     if (is_taken(schema.name))
-      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema.name));
+      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema.name))
+          .with_part(SchemaPart::of(schema.name));
   if (Status s = pool_.medium().check_writable(); !s.ok()) return s;
   if (!has_places_for(schemas.size()) || schemas.size() > kTableIdsMax - next_table_id_)
     return full();
@@ -110,12 +111,12 @@ Result<std::vector<TableId>> Catalog::create_tables(std::span<const TableSchema>
 Status Catalog::check_new(const TableSchema& wanted, std::span<const TableSchema> before) {
   for (std::size_t i = 0; i < wanted.columns.size(); ++i)
     if (wanted.columns[i].dropped)
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: column {} is dropped: leave it out", wanted.name, i));
+      return Status(StatusCode::kInvalidArgument, SchemaPart::of(wanted.name),
+                    fmt::format("column {} is dropped: leave it out", i));
   for (const TableSchema& other : before)
     if (other.name == wanted.name)
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: two schemas have this name", wanted.name));
+      return Status(StatusCode::kInvalidArgument, SchemaPart::of(wanted.name),
+                    "two schemas have this name");
   return {};
 }
 
@@ -240,9 +241,9 @@ Status Catalog::check_unreferenced(const Table& table) const {
   if (table.references().referrers() == nullptr) return {};
   for (const ForeignKey* foreign : *table.references().referrers())
     if (&foreign->child != &table)
-      return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}: foreign key {} of table {} refers to it", table.name(),
-                                foreign->schema().name, foreign->child.name()));
+      return Status(StatusCode::kConstraintViolated, SchemaPart::of(table.name()),
+                    fmt::format("foreign key {} of table {} refers to it", foreign->schema().name,
+                                foreign->child.name()));
   return {};
 }
 

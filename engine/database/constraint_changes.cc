@@ -19,12 +19,11 @@ namespace {
 
 Status refused(const Table& table, ColumnId column, const std::string& why) {
   return Status(StatusCode::kConstraintViolated,
-                fmt::format("table {}, column {}: {}", table.name(),
-                            table.schema().columns[column.value()].name, why));
+                SchemaPart::column(table.name(), table.schema().columns[column.value()].name), why);
 }
 
 Status no_column(const Table& table, ColumnId column) {
-  return Status(StatusCode::kNotFound, std::string(table.no_column(column).message()));
+  return table.no_column(column).with_code(StatusCode::kNotFound);
 }
 
 template <typename Named>
@@ -89,8 +88,8 @@ Status ConstraintChanges::add_check(TableId id, const CheckSchema& wanted,
     if (altered->is_dropped()) return no_table();
     TableSchema next = altered->schema();
     if (find_named(next.checks, wanted.name) != next.checks.end())
-      return Status(StatusCode::kAlreadyExists,
-                    fmt::format("table {}: check '{}' exists", next.name, wanted.name));
+      return Status(StatusCode::kAlreadyExists, SchemaPart::of(next.name),
+                    fmt::format("check '{}' exists", wanted.name));
     next.checks.push_back(wanted);
     Result<TableSchema> completed = complete_schema(std::move(next));
     if (!completed.ok()) return std::move(completed).status();
@@ -120,8 +119,8 @@ Status ConstraintChanges::drop_check(TableId id, std::string_view name) {
   StoredSchema next = altered->table_columns().stored();
   const auto dropped = find_named(next.schema.checks, name);
   if (dropped == next.schema.checks.end())
-    return Status(StatusCode::kNotFound,
-                  fmt::format("table {}: no check '{}'", altered->name(), name));
+    return Status(StatusCode::kNotFound, SchemaPart::of(altered->name()),
+                  fmt::format("no check '{}'", name));
   next.schema.checks.erase(dropped);
   return altered->table_columns().alter(std::move(next));
 }
@@ -205,8 +204,8 @@ Status ConstraintChanges::begin(Table& table, const ForeignKeySchema& wanted, Ne
   if (table.is_dropped()) return no_table();
   TableSchema next = table.schema();
   if (find_named(next.foreign_keys, wanted.name) != next.foreign_keys.end())
-    return Status(StatusCode::kAlreadyExists,
-                  fmt::format("table {}: foreign key '{}' exists", next.name, wanted.name));
+    return Status(StatusCode::kAlreadyExists, SchemaPart::of(next.name),
+                  fmt::format("foreign key '{}' exists", wanted.name));
   ForeignKeySchema foreign = wanted;
   if (Status s = check_foreign_key(next, foreign); !s.ok()) return s;
   if (Status s = catalog_.resolve(next, table.id(), foreign); !s.ok()) return s;
@@ -265,7 +264,7 @@ Status ConstraintChanges::add_foreign_key(TableId id, const ForeignKeySchema& wa
   if (added.ok() && parent.index_build().is_deferred())
     added = parent.index_build().prepare_lookup(made.foreign->parent_key);
   if (added.ok())
-    added = validate(*altered, name_of_foreign_key(*made.foreign), options,
+    added = validate(*altered, to_string(part_of(*made.foreign)), options,
                      [&](const RowValidation& rows) { return rows.foreign_key(*made.foreign); });
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
@@ -284,8 +283,8 @@ Status ConstraintChanges::drop_foreign_key(TableId id, std::string_view name) {
   StoredSchema next = altered->table_columns().stored();
   const auto dropped = find_named(next.schema.foreign_keys, name);
   if (dropped == next.schema.foreign_keys.end())
-    return Status(StatusCode::kNotFound,
-                  fmt::format("table {}: no foreign key '{}'", altered->name(), name));
+    return Status(StatusCode::kNotFound, SchemaPart::of(altered->name()),
+                  fmt::format("no foreign key '{}'", name));
   const ForeignKey* foreign = altered->references().with_name(name);
   FLUGS_CHECK(foreign != nullptr);
   next.schema.foreign_keys.erase(dropped);

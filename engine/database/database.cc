@@ -228,8 +228,8 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name && !columns[i].dropped)
       return ColumnId(static_cast<std::uint16_t>(i));
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no column '{}', it has {}",
-                                                   found->name(), name, names_of(columns)));
+  return Status(StatusCode::kNotFound, SchemaPart::of(found->name()),
+                fmt::format("no column '{}', it has {}", name, names_of(columns)));
 }
 
 Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
@@ -240,8 +240,8 @@ Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!keys[i].dropped && keys[i].name == name)
       return KeyId{table, static_cast<std::uint16_t>(i)};
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}', it has {}",
-                                                   found->name(), name, names_of(keys)));
+  return Status(StatusCode::kNotFound, SchemaPart::of(found->name()),
+                fmt::format("no key '{}', it has {}", name, names_of(keys)));
 }
 
 std::vector<TableId> Database::tables() const {

@@ -139,8 +139,8 @@ Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
   Table* target = table(id);
   if (target == nullptr) return no_table();
   if (target->numbers() == nullptr)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no column is auto-increment", target->name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
+                  "no column is auto-increment");
   pmem::Persister persister(pool_->medium());
   return target->numbers()->skip(last, persister);
 }
@@ -167,8 +167,8 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     running.try_lock();
   }
   if (!running.owns_lock() && !running.try_lock())
-    return Status(StatusCode::kBusy,
-                  fmt::format("table {}: it is already being merged or dropped", merged->name()));
+    return Status(StatusCode::kBusy, SchemaPart::of(merged->name()),
+                  "it is already being merged or dropped");
   if (merged->is_dropped()) return no_table();
   transactions_.reclaim_dead_rows();
   TableMerge merge(*pool_, slots(), *merged, catalog_.ddl_mutex(), options);

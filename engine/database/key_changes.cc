@@ -20,7 +20,8 @@ namespace {
 constexpr std::chrono::milliseconds kReleasePatience{100};
 
 Status no_key(const Table& table, std::size_t index) {
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no key {}", table.name(), index));
+  return Status(StatusCode::kNotFound, SchemaPart::of(table.name()),
+                fmt::format("no key {}", index));
 }
 
 // The schema with the key in that place.
@@ -44,12 +45,10 @@ Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key
     is_one_left = true;
   }
   if (is_one_left)
-    return Status(StatusCode::kBusy, fmt::format("table {}, key {}: a transaction is open that may "
-                                                 "use the key dropped from the same place",
-                                                 table.name(), key.name));
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}, key {}: {} keys, at most {}", table.name(), key.name,
-                            kKeysMax, kKeysMax));
+    return Status(StatusCode::kBusy, SchemaPart::key(table.name(), key.name),
+                  "a transaction is open that may use the key dropped from the same place");
+  return Status(StatusCode::kInvalidArgument, SchemaPart::key(table.name(), key.name),
+                fmt::format("{} keys, at most {}", kKeysMax, kKeysMax));
 }
 
 // From here on no thread makes indexes of the table, or reads rows that opening left.
@@ -96,8 +95,8 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted, const Cal
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   if (wanted.dropped)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: a dropped key cannot be added", altered->name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(altered->name()),
+                  "a dropped key cannot be added");
   const std::lock_guard no_merge(altered->merge_mutex());
   if (Status s = prepare(*altered, options); !s.ok()) return s;
   Result<std::size_t> place = no_table();
@@ -180,10 +179,9 @@ Status KeyChanges::drop_key(KeyId key) {
 
 Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
   FLUGS_CHECK(index < table.schema().keys.size() && !table.schema().keys[index].dropped);
-  const std::string key =
-      fmt::format("table {}, key {}", table.name(), table.schema().keys[index].name);
-  const auto refused = [&](const std::string& why) {
-    return Status(StatusCode::kConstraintViolated, fmt::format("{}: {}", key, why));
+  const SchemaPart part = SchemaPart::key(table.name(), table.schema().keys[index].name);
+  const auto refused = [&](std::string_view why) {
+    return Status(StatusCode::kConstraintViolated, part, why);
   };
   if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
   for (const ForeignKey* foreign : table.references().foreign_keys())

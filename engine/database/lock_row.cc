@@ -95,10 +95,10 @@ namespace {
 
 Status named(const engine::Table& table, std::size_t key, const Status& why) {
   const bool has_key = key < table.keys().size() && table.keys().can_find(key);
-  return Status(
-      why.code(),
-      fmt::format("table {}{}: {}", table.name(),
-                  has_key ? ", key " + std::string(table.keys()[key]->name()) : "", why.message()));
+  return Status(why.code(),
+                has_key ? SchemaPart::key(table.name(), table.keys()[key]->name())
+                        : SchemaPart::of(table.name()),
+                why.message());
 }
 
 Status named(const engine::Table& table, std::size_t key, const Status& why, LockWait wait) {

@@ -54,9 +54,9 @@ Result<RowId> Prepared::update(Transaction& transaction, std::span<const Value> 
   const engine::Call call(TransactionAccess::context(transaction));
   if (Status s = check(transaction); !s.ok()) return s;
   if (changed.size() != columns_.size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: update got {} values, {} columns are prepared",
-                              table_->name(), changed.size(), columns_.size()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table_->name()),
+                  fmt::format("update got {} values, {} columns are prepared", changed.size(),
+                              columns_.size()));
   constexpr std::size_t kFew = 16;
   std::array<ColumnValue, kFew> few;
   std::vector<ColumnValue> many(columns_.size() > kFew ? columns_.size() : 0);
@@ -76,12 +76,12 @@ Result<Prepared> engine::DatabaseCore::prepare(KeyId key, std::span<const Column
   Table* const table = this->table(key.table);
   if (table == nullptr) return no_table();
   if (!table->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", table->name(), key.index));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table->name()),
+                  fmt::format("no key {}", key.index));
   if (!table->keys()[key.index]->is_unique())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not unique, use rows", table->name(),
-                              table->keys()[key.index]->name()));
+                  SchemaPart::key(table->name(), table->keys()[key.index]->name()),
+                  "not unique, use rows");
   for (const ColumnId column : columns)
     if (!table->data().has_column(column)) return table->data().no_column(column);
   return Prepared(opening_, *table, key, {columns.begin(), columns.end()});

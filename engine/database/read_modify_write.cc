@@ -27,15 +27,15 @@ Status check_addend(const engine::Table& table, ColumnId column, const Value& am
   const columns::Column& target = *table.columns()[column.value()];
   const Type type = target.type();
   const auto refused = [&](std::string why) {
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, column {}: {}", table.name(), target.name(), why));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::column(table.name(), target.name()),
+                  why);
   };
   if (!is_integer_type(type) && type != Type::kDecimal)
     return refused(
         fmt::format("expected an integer or a decimal to add to, found {}", to_string(type)));
   if (amount.is_null()) return refused("expected a number to add, found NULL");
   if (!exact_value(amount, type, target.scale()).has_value())
-    return Status(StatusCode::kInvalidArgument, target.misfit(amount, type) + " to add");
+    return target.misfit(StatusCode::kInvalidArgument, amount, type, " to add");
   return {};
 }
 
@@ -44,9 +44,8 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
   const columns::Column& target = *table.columns()[column.value()];
   if (!table.has_column(column)) return table.no_column(column);  // dropped meanwhile
   if (held.is_null())
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: the value is NULL: nothing can be added to it",
-                              table.name(), target.name()));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(table.name(), target.name()),
+                  "the value is NULL: nothing can be added to it");
   const Value amount = target.fitted(given);
   std::int64_t sum = 0;
   bool fits = !__builtin_add_overflow(held.raw(), amount.raw(), &sum);
@@ -54,9 +53,9 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
     fits = sum >= std::numeric_limits<std::int32_t>::min() &&
            sum <= std::numeric_limits<std::int32_t>::max();
   if (!fits)
-    return Status(StatusCode::kOverflow,
-                  fmt::format("table {}, column {}: {} + {} does not fit {}", table.name(),
-                              target.name(), held.raw(), amount.raw(), to_string(target.type())));
+    return Status(
+        StatusCode::kOverflow, SchemaPart::column(table.name(), target.name()),
+        fmt::format("{} + {} does not fit {}", held.raw(), amount.raw(), to_string(target.type())));
   return Value::from_raw(target.type(), sum).with_scale(target.scale());
 }
 
@@ -65,8 +64,8 @@ Status check_expected(const engine::Table& table, std::span<const ColumnValue> e
     if (!table.has_column(one.column)) return table.no_column(one.column);
     const columns::Column& column = *table.columns()[one.column.value()];
     if (!exact_value(one.value, column.type(), column.scale()).has_value())
-      return Status(StatusCode::kInvalidArgument,
-                    column.misfit(one.value, column.type()) + " to compare with");
+      return column.misfit(StatusCode::kInvalidArgument, one.value, column.type(),
+                           " to compare with");
   }
   return {};
 }
@@ -106,8 +105,8 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", target->name(), key.index));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
+                  fmt::format("no key {}", key.index));
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   return target;
 }
@@ -200,15 +199,15 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
   if (!target.ok()) return target.status();
   const engine::KeyIndex& index = *(*target)->keys()[key.index];
   if (!index.is_unique())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not unique", (*target)->name(), index.name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key((*target)->name(), index.name()),
+                  "not unique");
   const std::span<const std::uint16_t> key_columns = index.columns();
   const engine::TableDefinition& now = (*target)->definition();
   if (!(*target)->data().takes_width(now, row.size()) ||
       *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {} for {}", (*target)->name(),
-                              counted(row.size(), "value"), counted(now.columns.size(), "column")));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of((*target)->name()),
+                  fmt::format("{} for {}", counted(row.size(), "value"),
+                              counted(now.columns.size(), "column")));
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::span<Value> values(wanted.data(), index.columns().size());
   if (!take_key(index, row, values)) {
@@ -298,7 +297,8 @@ Result<std::uint64_t> Transaction::remove_found(
     statement.undo();  // as finish_removal does
     database_->explain(done);
     if (!done.message().empty()) return done;
-    return Status(done.code(), fmt::format("table {}{}", target.name(), where));
+    return Status(done.code(), fmt::format("table {}{}", target.name(), where))
+        .with_part(SchemaPart::of(target.name()));
   }
   // Rows that are deleted together may refer to each other: foreign keys are checked when all of
   // them are gone.

@@ -172,12 +172,10 @@ Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOpti
     if (done.ok() || !is_worth_another(done.code(), ended_by_merge)) return done;
     const bool is_late = end >= deadline;
     if (is_late || (options.attempts_max != 0 && report.attempts >= options.attempts_max))
-      return Status(
-          done.code(),
-          fmt::format("given up after {} attempts in {} ms; the last attempt failed: {}",
-                      report.attempts,
-                      std::chrono::duration_cast<std::chrono::milliseconds>(end - begun).count(),
-                      done.message().empty() ? to_string(done.code()) : done.message()));
+      return done.with_message(fmt::format(
+          "given up after {} attempts in {} ms; the last attempt failed: {}", report.attempts,
+          std::chrono::duration_cast<std::chrono::milliseconds>(end - begun).count(),
+          done.message().empty() ? to_string(done.code()) : done.message()));
     report.paused += std::chrono::duration_cast<std::chrono::microseconds>(
         place.pause(end - start, options.pause_max, deadline));
   }

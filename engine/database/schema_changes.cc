@@ -28,8 +28,8 @@ Condition renamed(const Condition& condition, const std::string& from, const std
 }
 
 Status taken(const std::string& table, const char* what, const std::string& name) {
-  return Status(StatusCode::kAlreadyExists,
-                fmt::format("table {}: {} '{}' exists", table, what, name));
+  return Status(StatusCode::kAlreadyExists, SchemaPart::of(table),
+                fmt::format("{} '{}' exists", what, name));
 }
 
 }  // namespace
@@ -51,7 +51,8 @@ Status SchemaChanges::rename_table(TableId id, const std::string& name) {
   if (renamed->name() == name) return {};
   for (const auto& other : catalog_.all())
     if (!other->is_gone() && other->name() == name)
-      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name));
+      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name))
+          .with_part(SchemaPart::of(name));
   StoredSchema next = renamed->table_columns().stored();
   for (ForeignKeySchema& foreign : next.schema.foreign_keys)
     if (foreign.referenced.table == id) foreign.table = name;
@@ -69,8 +70,8 @@ Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::stri
   StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (column.value() >= schema.columns.size())
-    return Status(StatusCode::kNotFound,
-                  fmt::format("table {}: no column {}", schema.name, column.value()));
+    return Status(StatusCode::kNotFound, SchemaPart::of(schema.name),
+                  fmt::format("no column {}", column.value()));
   const std::string before = schema.columns[column.value()].name;
   if (before == name) return {};
   if (position_of(schema, name) != schema.columns.size()) return taken(schema.name, "column", name);
@@ -92,8 +93,8 @@ Status SchemaChanges::rename_key(KeyId key, const std::string& name) {
   StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
-    return Status(StatusCode::kNotFound,
-                  fmt::format("table {}: no key {}", schema.name, key.index));
+    return Status(StatusCode::kNotFound, SchemaPart::of(schema.name),
+                  fmt::format("no key {}", key.index));
   if (schema.keys[key.index].name == name) return {};
   for (const KeySchema& other : schema.keys)
     if (other.name == name) return taken(schema.name, "key", name);

@@ -62,7 +62,7 @@ std::pair<const Table*, std::uint64_t> most_of(const std::vector<TableSpace>& sp
 
 Status SpaceAdvice::complete(const Status& why) {
   if (!pmem::is_lack_of_bytes(why)) return why;
-  return Status(why.code(), std::string(why.message()) + text());
+  return why.with_message(std::string(why.message()) + text());
 }
 
 // A thread that comes while another one makes the text gets the text before.

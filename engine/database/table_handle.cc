@@ -14,7 +14,8 @@ namespace {
 
 Status misfit(const Table& table, const detail::MemberFacts& member, const std::string& why) {
   return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}, member {}: {}", table.name(), member.name, why));
+                fmt::format("table {}, member {}: {}", table.name(), member.name, why))
+      .with_part(SchemaPart::of(table.name()));
 }
 
 }  // namespace
@@ -25,8 +26,8 @@ Result<ColumnId> Table::column(std::string_view name) const {
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name && !columns[i].dropped)
       return ColumnId(static_cast<std::uint16_t>(i));
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no column '{}', it has {}",
-                                                   schema_->name, name, names_of(columns)));
+  return Status(StatusCode::kNotFound, SchemaPart::of(schema_->name),
+                fmt::format("no column '{}', it has {}", name, names_of(columns)));
 }
 
 Result<KeyId> Table::key(std::string_view name) const {
@@ -34,27 +35,27 @@ Result<KeyId> Table::key(std::string_view name) const {
   const auto& keys = schema_->keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (keys[i].name == name && !keys[i].dropped) return KeyId{id_, static_cast<std::uint16_t>(i)};
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}', it has {}",
-                                                   schema_->name, name, names_of(keys)));
+  return Status(StatusCode::kNotFound, SchemaPart::of(schema_->name),
+                fmt::format("no key '{}', it has {}", name, names_of(keys)));
 }
 
 // By its place, since it may have another name.
 Result<KeyId> Table::primary_key() const {
   if (schema_ == nullptr) return Status(StatusCode::kNotFound, "a Table that was not found");
   if (schema_->has_primary_key) return KeyId{id_, 0};
-  return Status(StatusCode::kNotFound, fmt::format("table {}: has no primary key", schema_->name));
+  return Status(StatusCode::kNotFound, SchemaPart::of(schema_->name), "has no primary key");
 }
 
 namespace detail {
 
 Status no_primary_key(const Table& table) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: has no primary key; name another key", table.name()));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                "has no primary key; name another key");
 }
 
 Status row_of_another_table(const Table& table) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: the row is of another table", table.name()));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                "the row is of another table");
 }
 
 Result<std::vector<ColumnId>> bind_members(const Table& table,
@@ -97,10 +98,8 @@ int numbered_member(const Table& table, std::span<const ColumnId> columns) noexc
 }
 
 Status no_key_in_struct(const Table& table) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: the struct must have all columns of the primary key, by "
-                            "which the row is found",
-                            table.name()));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                "the struct must have all columns of the primary key, by which the row is found");
 }
 
 }  // namespace detail

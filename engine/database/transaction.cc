@@ -23,8 +23,8 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
 // Whether the key can be looked up.
 inline Status prepare_get(engine::Table& table, KeyId key) {
   if (!table.keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", table.name(), key.index));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                  fmt::format("no key {}", key.index));
   if (!table.index_build().is_deferred()) return {};
   return table.index_build().prepare_lookup(key.index);
 }
@@ -96,10 +96,9 @@ Status Transaction::go_through(const engine::Table& table, Walk&& walk,
   if (is_cut) return unusable();
   if (__builtin_expect(context_->writes.size() != writes, 0) && done.ok() &&
       context_->writes.has_written_since(writes, table.id().value()))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: the visitor wrote to the table that it visits: pull the "
-                              "rows (rows without a visitor), or write after the call",
-                              table.name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                  "the visitor wrote to the table that it visits: pull the rows (rows without a "
+                  "visitor), or write after the call");
   return done;
 }
 
@@ -234,8 +233,8 @@ Status Transaction::get_many(KeyId key, std::span<const Value> values,
   if (values.size() != rows.size() * width)
     return Status(
         StatusCode::kInvalidArgument,
-        fmt::format("table {}, key {}: get_many needs {} for {}, found {}", target->name(),
-                    target->keys()[key.index]->name(), counted(rows.size() * width, "value"),
+        SchemaPart::key(target->name(), target->keys()[key.index]->name()),
+        fmt::format("get_many needs {} for {}, found {}", counted(rows.size() * width, "value"),
                     counted(rows.size(), "row"), values.size()));
   const engine::RowReader reader = target->reader();
   for (std::size_t first = 0; first < rows.size(); first += kTogether) {
@@ -267,8 +266,8 @@ Status Transaction::rows(KeyId key, std::span<const Value> prefix,
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", target->name(), key.index));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
+                  fmt::format("no key {}", key.index));
   if (target->index_build().is_deferred())
     if (Status s = target->keys()[key.index]->is_ordered()
                        ? target->index_build().prepare_range()
@@ -292,8 +291,8 @@ Status Transaction::rows(KeyId key, KeyBound lower, KeyBound upper,
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", target->name(), key.index));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
+                  fmt::format("no key {}", key.index));
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;

@@ -157,10 +157,8 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
   if (!context.notes_reads()) return true;
   const Table* const changed = context.reads.changed(context.visibility, now);
   if (changed == nullptr) return true;
-  context.refusal = Status(
-      StatusCode::kConflict,
-      fmt::format("table {}: another transaction has changed what this serializable one has read",
-                  changed->name()));
+  context.refusal = Status(StatusCode::kConflict, SchemaPart::of(changed->name()),
+                           "another transaction has changed what this serializable one has read");
   return false;
 }
 
@@ -175,8 +173,8 @@ bool TransactionManager::references_hold(TransactionContext& context, const mvcc
         context.table_of(write.table)->references().check(write, now, nullptr);
     if (holds.ok()) continue;
     const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
-    context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
-                             std::string(holds.status().message()));
+    context.refusal =
+        is_violated ? holds.status().with_code(StatusCode::kConflict) : holds.status();
     return false;
   }
   return true;

@@ -322,7 +322,8 @@ Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (is_better_left(bytes))
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("table {}, chunk {}: a merge would leave less room for rows",
-                              table_.name(), chunk_));
+                              table_.name(), chunk_))
+        .with_part(SchemaPart::of(table_.name()));
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
   return pool_.allocator().allocate(bytes, persister_,
                                     frees_room(bytes) ? purpose_ : pmem::Purpose::kNewData,
@@ -517,7 +518,8 @@ Status ChunkMerge::run(std::chrono::milliseconds patience) {
     if (std::chrono::steady_clock::now() >= deadline) {
       built = Status(StatusCode::kBusy,
                      fmt::format("table {}, chunk {}: a transaction has locked a row of the chunk",
-                                 table_.name(), chunk_));
+                                 table_.name(), chunk_))
+                  .with_part(SchemaPart::of(table_.name()));
     } else {
       std::this_thread::sleep_for(kPause);
     }

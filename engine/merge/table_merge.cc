@@ -207,19 +207,17 @@ bool TableMerge::wait_patiently(std::uint64_t since) const {
 Status TableMerge::too_old() const {
   if (options_.stop.stop_requested()) return stopped_by_caller("table " + table_.name());
   if (is_stopped())
-    return Status(StatusCode::kCancelled,
-                  fmt::format("table {}: the table was dropped, or the database is being closed",
-                              table_.name()));
+    return Status(StatusCode::kCancelled, SchemaPart::of(table_.name()),
+                  "the table was dropped, or the database is being closed");
   const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
   const char* const asked =
       options_.ends_old_transactions
           ? "; it was asked to end, but has made no call since"
           : "; end it, wait for longer (patience), or set ends_old_transactions";
-  return Status(StatusCode::kBusy,
-                fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
-                            "is still open: slot {}, {} time-stamps behind{}",
-                            table_.name(), oldest.snapshot, oldest.slot,
-                            slots_.now() - oldest.snapshot, asked));
+  return Status(StatusCode::kBusy, SchemaPart::of(table_.name()),
+                fmt::format("a transaction that began at snapshot {}, before the merge, is still "
+                            "open: slot {}, {} time-stamps behind{}",
+                            oldest.snapshot, oldest.slot, slots_.now() - oldest.snapshot, asked));
 }
 
 void TableMerge::freeze_candidates() {

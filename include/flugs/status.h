@@ -39,6 +39,32 @@ enum class StatusCode : std::uint8_t {
 /// The name of `code` as it is written in messages, e.g. "conflict".
 std::string_view to_string(StatusCode code) noexcept;
 
+/// The table, or the part of it, that a failure is about: by name, as it was then.
+struct SchemaPart {
+  enum class Kind : std::uint8_t { kTable, kColumn, kKey, kForeignKey, kCheck };
+
+  std::string table{};
+  Kind kind = Kind::kTable;
+  std::string name{};  ///< of the column, key, foreign key or check; empty for kTable
+
+  static SchemaPart of(std::string_view table) { return {std::string(table)}; }
+  static SchemaPart column(std::string_view table, std::string_view name) {
+    return {std::string(table), Kind::kColumn, std::string(name)};
+  }
+  static SchemaPart key(std::string_view table, std::string_view name) {
+    return {std::string(table), Kind::kKey, std::string(name)};
+  }
+  static SchemaPart foreign_key(std::string_view table, std::string_view name) {
+    return {std::string(table), Kind::kForeignKey, std::string(name)};
+  }
+  static SchemaPart check(std::string_view table, std::string_view name) {
+    return {std::string(table), Kind::kCheck, std::string(name)};
+  }
+  bool operator==(const SchemaPart&) const = default;
+};
+/// "table T, key K", as messages name it.
+std::string to_string(const SchemaPart& part);
+
 /// The outcome of an operation: ok, or a code with a message for people.
 ///
 /// Outcomes that are part of ordinary work (not found, conflict) carry a message only where it
@@ -51,12 +77,14 @@ class [[nodiscard]] Status {
   Status() noexcept = default;
   explicit Status(StatusCode code) noexcept : code_(code) {}
   Status(StatusCode code, std::string message)
-      : code_(code), message_(std::make_unique<std::string>(std::move(message))) {}
+      : code_(code), words_(std::make_unique<Words>(Words{std::move(message), {}})) {}
+  /// With the message "table T, key K: why", or "table T, key K" without `why`.
+  Status(StatusCode code, SchemaPart part, std::string_view why = {});
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
   Status(const Status& other)
       : code_(other.code_),
-        message_(other.message_ ? std::make_unique<std::string>(*other.message_) : nullptr) {}
+        words_(other.words_ ? std::make_unique<Words>(*other.words_) : nullptr) {}
   Status& operator=(const Status& other) {
     if (this != &other) *this = Status(other);
     return *this;
@@ -70,14 +98,27 @@ class [[nodiscard]] Status {
   StatusCode code() const noexcept { return code_; }
   /// The message, without the code; empty when there is none.
   std::string_view message() const noexcept {
-    return message_ ? std::string_view(*message_) : std::string_view();
+    return words_ ? std::string_view(words_->message) : std::string_view();
   }
+  /// The part of the schema that the failure is about. Null: it is about none, or about more than
+  /// one. Owned by the Status.
+  const SchemaPart* part() const noexcept {
+    return words_ && words_->part ? &*words_->part : nullptr;
+  }
+  /// The same failure with another code, with another message, or with the part that it is about.
+  Status with_code(StatusCode code) const;
+  Status with_message(std::string message) const;
+  Status with_part(SchemaPart part) const;
   /// "code: message", for logs and terminals.
   std::string to_string() const;
 
  private:
+  struct Words {
+    std::string message;
+    std::optional<SchemaPart> part;
+  };
   StatusCode code_ = StatusCode::kOk;
-  std::unique_ptr<std::string> message_;
+  std::unique_ptr<Words> words_;
 };
 static_assert(StatusCode() == StatusCode::kOk);
 static_assert(sizeof(Status) == 2 * sizeof(void*));

@@ -135,8 +135,8 @@ Result<std::uint64_t> insert_stream(Transaction& transaction, TableId table,
     const Result<std::uint64_t> inserted =
         insert_array(transaction, table, *fields, *array, options);
     if (!inserted.ok())
-      return Status(inserted.code(),
-                    fmt::format("batch {} of the stream: {}", number, inserted.status().message()));
+      return inserted.status().with_message(
+          fmt::format("batch {} of the stream: {}", number, inserted.status().message()));
     rows += *inserted;
   }
 }

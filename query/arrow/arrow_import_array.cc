@@ -191,7 +191,7 @@ Result<ArrowBatch> ArrowBatch::make(const ArrowArray& array,
     const ArrowField& field = fields[i];
     FLUGS_CHECK(!field.entries || field.format.change == ArrowChange::kNone);
     const auto failed = [&](const Status& why) {
-      return Status(why.code(), fmt::format("field {}: {}", field.name, why.message()));
+      return why.with_message(fmt::format("field {}: {}", field.name, why.message()));
     };
     const ArrowArray* const child = array.children[i];
     if (child == nullptr) return failed(damaged("it is not there"));

@@ -139,7 +139,7 @@ Result<ArrowField> read_arrow_field(const ArrowSchema& schema) {
   ArrowField field;
   field.name = schema.name == nullptr ? "" : schema.name;
   const auto failed = [&](const Status& why) {
-    return Status(why.code(), fmt::format("field {}: {}", field.name, why.message()));
+    return why.with_message(fmt::format("field {}: {}", field.name, why.message()));
   };
   Result<ArrowFormat> format = read_arrow_format(schema.format);
   if (!format.ok()) return failed(format.status());

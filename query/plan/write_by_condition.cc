@@ -78,17 +78,16 @@ class VersionsMade {
 Result<std::vector<ColumnValue>> columns_of(const engine::TableData& table,
                                             std::span<const Assignment> changes) {
   if (changes.empty())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no column to change is given", table.name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                  "no column to change is given");
   std::vector<ColumnValue> columns;
   for (const Assignment& change : changes) {
     const auto& all = table.schema().columns;
     std::size_t at = 0;
     while (at < all.size() && (all[at].dropped || all[at].name != change.column)) ++at;
     if (at == all.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}, it has {}", table.name(), change.column,
-                                names_of(all)));
+      return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
+                    fmt::format("no column {}, it has {}", change.column, names_of(all)));
     columns.push_back({ColumnId(static_cast<std::uint16_t>(at)), {}});
   }
   return columns;

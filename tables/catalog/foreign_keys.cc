@@ -33,8 +33,8 @@ namespace flugs::engine {
 namespace {
 
 Status refused(const TableSchema& schema, const ForeignKeySchema& foreign, const std::string& why) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}, foreign key {}: {}", schema.name, foreign.name, why));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::foreign_key(schema.name, foreign.name),
+                why);
 }
 
 bool sets_null(const ForeignKeySchema& foreign) noexcept {
@@ -99,9 +99,9 @@ Result<KeySchema> new_key_for(const TableSchema& schema, const ForeignKeySchema&
 
 Status complete_foreign_keys(TableSchema& schema) {
   if (schema.foreign_keys.size() > kForeignKeysMax)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {} foreign keys, at most {}", schema.name,
-                              schema.foreign_keys.size(), kForeignKeysMax));
+    return Status(
+        StatusCode::kInvalidArgument, SchemaPart::of(schema.name),
+        fmt::format("{} foreign keys, at most {}", schema.foreign_keys.size(), kForeignKeysMax));
   std::set<std::string> names;
   for (const ForeignKeySchema& foreign : schema.foreign_keys) {
     if (Status s = check_foreign_key(schema, foreign); !s.ok()) return s;

@@ -31,27 +31,28 @@ constexpr std::uint8_t kUnique = 1;
 constexpr std::uint8_t kOrdered = 2;
 constexpr std::uint8_t kDropped = 4;
 
-Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
+Status invalid(SchemaPart part, std::string_view why) {
+  return Status(StatusCode::kInvalidArgument, std::move(part), why);
+}
 
 Status check_column(const TableSchema& schema, const ColumnSchema& column) {
   if (!column.dropped)
     if (Status s = check_name("column", column.name); !s.ok()) return s;
   if (column.dropped && (!column.name.empty() || column.encoding == Encoding::kAuto ||
                          column.default_value.has_value() || column.auto_increment))
-    return invalid(
-        fmt::format("table {}: a dropped column has a name, a default or numbers, or no "
-                    "encoding",
-                    schema.name));
+    return invalid(SchemaPart::of(schema.name),
+                   "a dropped column has a name, a default or numbers, or no encoding");
   if (!is_known_type(column.type))
-    return invalid(fmt::format("table {}, column {}: unknown type {}", schema.name, column.name,
-                               static_cast<int>(column.type)));
+    return invalid(SchemaPart::column(schema.name, column.name),
+                   fmt::format("unknown type {}", static_cast<int>(column.type)));
   if (column.encoding > Encoding::kDirect)
-    return invalid(fmt::format("table {}, column {}: unknown encoding {}", schema.name, column.name,
-                               static_cast<int>(column.encoding)));
+    return invalid(SchemaPart::column(schema.name, column.name),
+                   fmt::format("unknown encoding {}", static_cast<int>(column.encoding)));
   const std::uint8_t scale_max = column.type == Type::kDecimal ? 18 : 0;
   if (column.scale > scale_max)
-    return invalid(fmt::format("table {}, column {}: scale {} of type {}, at most {}", schema.name,
-                               column.name, column.scale, to_string(column.type), scale_max));
+    return invalid(SchemaPart::column(schema.name, column.name),
+                   fmt::format("scale {} of type {}, at most {}", column.scale,
+                               to_string(column.type), scale_max));
   return {};
 }
 
@@ -60,26 +61,25 @@ Status check_key(const TableSchema& schema, const KeySchema& key) {
     if (key.name.empty() && key.columns.empty() && !key.unique && !key.ordered &&
         key.hashed_columns == 0)
       return {};
-    return invalid(
-        fmt::format("table {}: a dropped key has a name, columns or settings", schema.name));
+    return invalid(SchemaPart::of(schema.name), "a dropped key has a name, columns or settings");
   }
   if (Status s = check_name("key", key.name); !s.ok()) return s;
-  const std::string where = fmt::format("table {}, key {}", schema.name, key.name);
+  const SchemaPart part = SchemaPart::key(schema.name, key.name);
   if (key.columns.empty() || key.columns.size() > kKeyColumnsMax)
-    return invalid(fmt::format("{}: {} columns, allowed are 1 to {}", where, key.columns.size(),
-                               kKeyColumnsMax));
+    return invalid(
+        part, fmt::format("{} columns, allowed are 1 to {}", key.columns.size(), kKeyColumnsMax));
   std::set<std::string> seen;
   for (const std::string& column : key.columns) {
     if (position_of(schema, column) == schema.columns.size())
-      return invalid(fmt::format("{}: no column '{}'", where, column));
+      return invalid(part, fmt::format("no column '{}'", column));
     if (!seen.insert(column).second)
-      return invalid(fmt::format("{}: column '{}' occurs twice", where, column));
+      return invalid(part, fmt::format("column '{}' occurs twice", column));
   }
   if (key.hashed_columns > key.columns.size())
-    return invalid(fmt::format("{}: {} hashed columns, but the key has {} columns", where,
-                               key.hashed_columns, key.columns.size()));
+    return invalid(part, fmt::format("{} hashed columns, but the key has {} columns",
+                                     key.hashed_columns, key.columns.size()));
   if (!key.unique && key.hashed_columns != 0)
-    return invalid(fmt::format("{}: only a unique key can have hashed columns", where));
+    return invalid(part, "only a unique key can have hashed columns");
   return {};
 }
 
@@ -96,13 +96,14 @@ Encoding chosen_encoding(const TableSchema& schema, const ColumnSchema& column) 
 
 Status complete_checks(TableSchema& schema) {
   if (schema.checks.size() > kChecksMax)
-    return invalid(fmt::format("table {}: {} checks, at most {}", schema.name, schema.checks.size(),
-                               kChecksMax));
+    return invalid(SchemaPart::of(schema.name),
+                   fmt::format("{} checks, at most {}", schema.checks.size(), kChecksMax));
   std::set<std::string> names;
   for (CheckSchema& check : schema.checks) {
     if (Status s = check_name("check", check.name); !s.ok()) return s;
     if (!names.insert(check.name).second)
-      return invalid(fmt::format("table {}: check '{}' occurs twice", schema.name, check.name));
+      return invalid(SchemaPart::of(schema.name),
+                     fmt::format("check '{}' occurs twice", check.name));
     if (Status s = complete_check(schema, check); !s.ok()) return s;
   }
   return {};
@@ -158,40 +159,39 @@ Status decode_columns(SchemaReader& in, TableSchema& schema) {
   return {};
 }
 
-}  // namespace
-
-Result<TableSchema> complete_schema(TableSchema schema) {
+Result<TableSchema> completed(TableSchema schema) {
   if (Status s = check_name("table", schema.name); !s.ok()) return s;
   if (const std::string& call = schema.misplaced_call; !call.empty())
-    return invalid(fmt::format(
-        "table {0}: {1}() was called before the table has a {2}: call it after the {2} that it "
-        "applies to",
-        schema.name, call, call == "ordered" || call == "hash_prefix" ? "key" : "column"));
+    return invalid(
+        SchemaPart::of(schema.name),
+        fmt::format("{0}() was called before the table has a {1}: call it after the {1} that it "
+                    "applies to",
+                    call, call == "ordered" || call == "hash_prefix" ? "key" : "column"));
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
-    return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
-                               schema.columns.size(), kColumnsMax));
+    return invalid(SchemaPart::of(schema.name), fmt::format("{} columns, allowed are 1 to {}",
+                                                            schema.columns.size(), kColumnsMax));
   if (std::all_of(schema.columns.begin(), schema.columns.end(),
                   [](const ColumnSchema& column) { return column.dropped; }))
-    return invalid(fmt::format("table {}: all of its columns are dropped", schema.name));
+    return invalid(SchemaPart::of(schema.name), "all of its columns are dropped");
   if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
-    return invalid(
-        fmt::format("table {}: {} keys, at most {}", schema.name, schema.keys.size(), kKeysMax));
+    return invalid(SchemaPart::of(schema.name),
+                   fmt::format("{} keys, at most {}", schema.keys.size(), kKeysMax));
   std::set<std::string> names;
   for (const ColumnSchema& column : schema.columns) {
     if (Status s = check_column(schema, column); !s.ok()) return s;
     if (!column.dropped && !names.insert(column.name).second)
-      return invalid(fmt::format("table {}: column '{}' occurs twice", schema.name, column.name));
+      return invalid(SchemaPart::of(schema.name),
+                     fmt::format("column '{}' occurs twice", column.name));
   }
   if (schema.has_primary_key && (schema.keys.empty() || !schema.keys[0].unique))
-    return invalid(
-        fmt::format("table {}: the first key must be the unique primary key", schema.name));
+    return invalid(SchemaPart::of(schema.name), "the first key must be the unique primary key");
   std::set<std::string> key_names;
   for (KeySchema& key : schema.keys) {
     if (Status s = check_key(schema, key); !s.ok()) return s;
     if (key.dropped) continue;
     if (!key_names.insert(key.name).second)
-      return invalid(fmt::format("table {}: key '{}' occurs twice", schema.name, key.name));
+      return invalid(SchemaPart::of(schema.name), fmt::format("key '{}' occurs twice", key.name));
     if (!key.unique) key.ordered = true;
     if (key.unique && key.hashed_columns == 0)
       key.hashed_columns = static_cast<std::uint8_t>(key.columns.size());
@@ -207,6 +207,15 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   }
   if (Status s = complete_checks(schema); !s.ok()) return s;
   return schema;
+}
+
+}  // namespace
+
+Result<TableSchema> complete_schema(TableSchema schema) {
+  const std::string table = schema.name;
+  Result<TableSchema> done = completed(std::move(schema));
+  if (done.ok() || done.status().part() != nullptr) return done;
+  return done.status().with_part(SchemaPart::of(table));
 }
 
 std::string encode_schema(const TableSchema& schema) {

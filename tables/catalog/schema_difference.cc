@@ -14,7 +14,8 @@ namespace {
 Status differs(const TableSchema& table, const std::string& where, const std::string& what) {
   return Status(StatusCode::kInvalidArgument,
                 fmt::format("table {} exists, and its {} differs from the schema: {}", table.name,
-                            where, what));
+                            where, what))
+      .with_part(SchemaPart::of(table.name));
 }
 
 template <typename Named>

@@ -45,13 +45,15 @@ bool CheckConstraint::holds(FunctionRef<Value(std::size_t column)> value) const 
   return truth != Truth::kFalse;
 }
 
-std::string CheckConstraint::describe(FunctionRef<Value(std::size_t column)> value) const {
+Status CheckConstraint::violated_by(FunctionRef<Value(std::size_t column)> value,
+                                    std::string_view place) const {
   std::string found;
   for (const std::uint16_t column : columns_)
     found += fmt::format("{}{} = {}", found.empty() ? "" : ", ", schema_.columns[column].name,
                          shown(value(column).with_scale(schema_.columns[column].scale)));
-  return fmt::format("table {}, check {}: {} does not hold for {}", schema_.name, check_.name,
-                     check_.condition.to_string(), found);
+  return Status(
+      StatusCode::kConstraintViolated, SchemaPart::check(schema_.name, check_.name),
+      fmt::format("{} does not hold for {}{}", check_.condition.to_string(), found, place));
 }
 
 // The least of the parts of kAll, the greatest of kAny. Skips parts that no longer matter.

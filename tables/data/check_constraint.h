@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flugs/condition.h"
 #include "flugs/function_ref.h"
 #include "flugs/schema.h"
+#include "flugs/status.h"
 #include "flugs/value.h"
 
 namespace flugs::engine {
@@ -26,8 +28,9 @@ class CheckConstraint {
   bool looks_at(std::size_t column) const noexcept;
   /// Whether the check is not false for a row whose columns are `value(column)`, normalised.
   bool holds(FunctionRef<Value(std::size_t column)> value) const;
-  /// "table t, check c: age >= 18 does not hold for age = 12"
-  std::string describe(FunctionRef<Value(std::size_t column)> value) const;
+  /// kConstraintViolated, "table t, check c: age >= 18 does not hold for age = 12", then `place`.
+  Status violated_by(FunctionRef<Value(std::size_t column)> value,
+                     std::string_view place = {}) const;
 
  private:
   enum class Truth : std::uint8_t { kFalse, kUnknown, kTrue };

@@ -126,9 +126,11 @@ Status Row::misread(ColumnId column, detail::Wanted wanted) const {
   if (wanted.admits(of.type()))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("{}: holds NULL, read as {}: read it as std::optional or Value",
-                              where, wanted.name));
+                              where, wanted.name))
+        .with_part(SchemaPart::column(table_->name(), of.name()));
   return Status(StatusCode::kInvalidArgument, fmt::format("{}: is of type {}, read as {}", where,
-                                                          to_string(of.type()), wanted.name));
+                                                          to_string(of.type()), wanted.name))
+      .with_part(SchemaPart::column(table_->name(), of.name()));
 }
 
 Result<ColumnId> Row::find_column(std::string_view name) const {
@@ -140,9 +142,8 @@ Result<ColumnId> Row::find_column(std::string_view name) const {
   }
   if (table_ == nullptr)
     return Status(StatusCode::kInvalidArgument, "a Row that no call has returned holds no values");
-  return Status(StatusCode::kNotFound,
-                fmt::format("table {}: no column '{}', it has {}", table_->name(), name,
-                            names_of(table_->schema().columns)));
+  return Status(StatusCode::kNotFound, SchemaPart::of(table_->name()),
+                fmt::format("no column '{}', it has {}", name, names_of(table_->schema().columns)));
 }
 
 template <>

@@ -105,8 +105,8 @@ Status TableAudit::check_conditions(std::uint32_t row) const {
   for (const CheckConstraint& check :
        std::span(definition.checks).first(definition.schema().checks.size()))
     if (!check.holds(value))
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: row {}: {}", data_.pool.path(), row, check.describe(value)));
+      return Status(StatusCode::kCorrupt, fmt::format("{}: row {}: {}", data_.pool.path(), row,
+                                                      check.violated_by(value).message()));
   return {};
 }
 

@@ -106,11 +106,10 @@ void TableData::add_pages(pmem::WarmList& pages) const {
 
 Status TableData::no_column(const TableDefinition& now, ColumnId column) const {
   if (column.value() < now.columns.size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: column {} was dropped", name(), column.value()));
-  return Status(
-      StatusCode::kInvalidArgument,
-      fmt::format("table {}: no column {}, it has {}", name(), column.value(), now.columns.size()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(name()),
+                  fmt::format("column {} was dropped", column.value()));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(name()),
+                fmt::format("no column {}, it has {}", column.value(), now.columns.size()));
 }
 
 }  // namespace flugs::engine

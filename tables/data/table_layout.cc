@@ -58,8 +58,8 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
   }
   const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
   if (widest.ok()) return widest->row_bytes();
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: {}", schema.name, widest.status().message()));
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(schema.name),
+                widest.status().message());
 }
 
 Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& schema,

@@ -68,7 +68,8 @@ Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32
     if (compare_values(now, then) != 0 && compare_values(now, change.value) != 0)
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("one statement would change column {} from {} to {} and to {}",
-                                column.name(), shown(then), shown(now), shown(change.value)));
+                                column.name(), shown(then), shown(now), shown(change.value)))
+          .with_part(SchemaPart::column(foreign.child.name(), column.name()));
   }
   return {};
 }
@@ -126,10 +127,8 @@ Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made
       if (!s.ok()) {
         if (context_.notes_reads())
           context_.reads.add_refused_update(foreign->child, child, changes, s.code());
-        return s.code() == StatusCode::kConflict
-                   ? s
-                   : Status(s.code(),
-                            fmt::format("{}: {}", name_of_foreign_key(*foreign), s.message()));
+        return s.code() == StatusCode::kConflict ? s
+                                                 : Status(s.code(), part_of(*foreign), s.message());
       }
     }
   }

@@ -49,13 +49,13 @@ ColumnsWriter::ColumnsWriter(RowWriter& writer, const TableDefinition& now,
   if (has_numbers && now.has_column(numbered)) numbered_ = numbered;
 }
 
-std::string ColumnsWriter::name_of(std::size_t column) const {
-  return fmt::format("table {}, column {}", data_.name(), now_.schema().columns[column].name);
+SchemaPart ColumnsWriter::part_of(std::size_t column) const {
+  return SchemaPart::column(data_.name(), now_.schema().columns[column].name);
 }
 
 Status ColumnsWriter::at_row(std::size_t row, const Status& why) {
   refused_row_ = row;
-  return Status(why.code(), fmt::format("row {} of the batch: {}", row, why.message()));
+  return why.with_message(fmt::format("row {} of the batch: {}", row, why.message()));
 }
 
 Status ColumnsWriter::insert() {
@@ -73,9 +73,9 @@ Status ColumnsWriter::insert() {
 
 Status ColumnsWriter::prepare() {
   if (!ids_.empty() && ids_.size() != batch_.rows)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: room for {} row ids, but there are {} rows", data_.name(),
-                              ids_.size(), batch_.rows));
+    return Status(
+        StatusCode::kInvalidArgument, SchemaPart::of(data_.name()),
+        fmt::format("room for {} row ids, but there are {} rows", ids_.size(), batch_.rows));
   const std::size_t count = now_.columns.size();
   std::vector<const BatchColumn*> given(count, nullptr);
   for (const BatchColumn& column : batch_.columns) {
@@ -94,7 +94,7 @@ Status ColumnsWriter::add_reader(std::size_t column, const BatchColumn* given) {
   if (given != nullptr) {
     readers_.emplace_back(*given, defined);
     if (Status s = readers_.back().check(batch_.rows); !s.ok())
-      return Status(s.code(), fmt::format("{}: {}", name_of(column), s.message()));
+      return Status(s.code(), part_of(column), s.message());
   } else {
     Value value;
     if (Status s = writer_.default_of(now_, column, value); !s.ok() && batch_.rows != 0) return s;
@@ -173,10 +173,9 @@ Status ColumnsWriter::why_refused(std::size_t row, std::size_t column) const {
   Value misfit;
   if (!readers_[column].is_constant())
     if (Status s = readers_[column].why_stopped(block_->first + row, misfit); !s.ok())
-      return Status(s.code(), fmt::format("{}: {}", name_of(column), s.message()));
+      return Status(s.code(), part_of(column), s.message());
   if (Status s = writer_.fit_value(now_, column, misfit); !s.ok()) return s;
-  return Status(StatusCode::kConstraintViolated,
-                fmt::format("{}: the value does not fit", name_of(column)));
+  return Status(StatusCode::kConstraintViolated, part_of(column), "the value does not fit");
 }
 
 Status ColumnsWriter::number(std::size_t rows) {
@@ -208,7 +207,7 @@ std::size_t ColumnsWriter::check(std::size_t rows, Status& why) const {
   for (; row < rows; ++row)
     for (const CheckConstraint& check : now_.checks) {
       if (check.holds(value)) continue;
-      why = Status(StatusCode::kConstraintViolated, check.describe(value));
+      why = check.violated_by(value);
       return row;
     }
   return rows;

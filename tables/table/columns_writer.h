@@ -77,7 +77,7 @@ class ColumnsWriter final {
   Value value(std::size_t row, std::size_t column) const;
   void note_refused();
   Status at_row(std::size_t row, const Status& why);
-  std::string name_of(std::size_t column) const;
+  SchemaPart part_of(std::size_t column) const;
 
   RowWriter& writer_;
   TableData& data_;

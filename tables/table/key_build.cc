@@ -34,9 +34,8 @@ bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) con
 }
 
 Status KeyBuild::is_repeated(std::span<const Value> values) const {
-  return Status(StatusCode::kConstraintViolated,
-                fmt::format("table {}, key {}: more than one row has {}", data_.name(), key_.name(),
-                            key_.describe(values)));
+  return Status(StatusCode::kConstraintViolated, SchemaPart::key(data_.name(), key_.name()),
+                fmt::format("more than one row has {}", key_.describe(values)));
 }
 
 void KeyBuild::note_doubt(std::uint32_t row) {
@@ -50,8 +49,8 @@ Status KeyBuild::may_go_on(std::uint32_t row, std::uint32_t end, const std::atom
                            LongCall& call) const {
   if (data_.is_dropped()) return no_table();
   if (stops.load(std::memory_order_relaxed))
-    return Status(StatusCode::kCancelled,
-                  fmt::format("table {}: the database is being closed", data_.name()));
+    return Status(StatusCode::kCancelled, SchemaPart::of(data_.name()),
+                  "the database is being closed");
   if (!call.goes_on(row, end))
     return stopped_by_caller(fmt::format("table {}, key {}", data_.name(), key_.name()));
   return {};

@@ -79,8 +79,8 @@ Status RowCursor::read_batch(std::uint64_t rows_max) {
     return {};
   }
   if (!table_.keys().can_find(way_.key))
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: no key {}", table_.name(), way_.key));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table_.name()),
+                  fmt::format("no key {}", way_.key));
   const Visit visiting(context_);
   const bool is_ordered = table_.keys()[way_.key]->is_ordered();
   if (table_.index_build().is_deferred())
@@ -113,8 +113,8 @@ Status RowCursor::read_unordered() {
   FLUGS_CHECK(last_ == kNoRow);
   if (way_.descending)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not ordered, so it cannot be walked in reverse",
-                              table_.name(), table_.keys()[way_.key]->name()));
+                  SchemaPart::key(table_.name(), table_.keys()[way_.key]->name()),
+                  "not ordered, so it cannot be walked in reverse");
   has_read_all_ = true;
   return table_.reader().find_all(context_, way_.key, way_.lower.view(), [&](const Row& row) {
     if (rows_.size() < left_) rows_.push_back(row.id().value());

@@ -82,9 +82,8 @@ Status RowReader::fit(TransactionContext& context, const KeyIndex& key,
     const columns::Column& column = *data_.columns[key.columns()[i]];
     if (__builtin_expect(column.is_own(values[i]), 1)) continue;
     if (!exact_value(values[i], column.type(), column.scale()).has_value())
-      return Status(
-          StatusCode::kInvalidArgument,
-          fmt::format("{} (key {})", column.misfit(values[i], column.type()), key.name()));
+      return column.misfit(StatusCode::kInvalidArgument, values[i], column.type(),
+                           fmt::format(" (key {})", key.name()));
     is_copied = true;
   }
   wanted = values;
@@ -120,12 +119,12 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
   const KeyIndex& key = *data_.keys[key_index];
   const bool is_deferred = build_.is_deferred() && key.entries().deferred_rows() != nullptr;
   if (!key.is_unique())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not unique, use rows", data_.name(), key.name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+                  "not unique, use rows");
   if (values.size() != key.columns().size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: get needs {}, found {}", data_.name(), key.name(),
-                              counted(key.columns().size(), "value"), values.size()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+                  fmt::format("get needs {}, found {}", counted(key.columns().size(), "value"),
+                              values.size()));
   std::span<const Value> wanted;
   if (Status s = fit(context, key, values, wanted); !s.ok()) return s;
   if (!key.is_hashed(wanted)) {
@@ -205,16 +204,15 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
                            FunctionRef<bool(const Row&)> visit) const {
   const KeyIndex& key = *data_.keys[key_index];
   if (prefix.size() > key.columns().size())
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}, key {}: {} for {}", data_.name(), key.name(),
-                    counted(prefix.size(), "value"), counted(key.columns().size(), "column")));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+                  fmt::format("{} for {}", counted(prefix.size(), "value"),
+                              counted(key.columns().size(), "column")));
   if (key.is_ordered()) return range(context, key_index, {prefix, true}, {prefix, true}, visit);
   if (prefix.size() < key.hashed_columns())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not ordered, so a look-up needs values for the {} "
-                              "hashed columns, found {}",
-                              data_.name(), key.name(), key.hashed_columns(), prefix.size()));
+    return Status(
+        StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+        fmt::format("not ordered, so a look-up needs values for the {} hashed columns, found {}",
+                    key.hashed_columns(), prefix.size()));
   std::span<const Value> normal;
   if (Status s = fit(context, key, prefix, normal); !s.ok()) return s;
   // A local copy: the visitor may call find, which uses the context's scratch space.
@@ -247,9 +245,8 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
 Status RowReader::fit_bound(TransactionContext& context, const KeyIndex& key, const KeyBound& bound,
                             std::vector<Value>& values) const {
   if (bound.values.size() > key.columns().size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: a bound has {} for {}", data_.name(), key.name(),
-                              counted(bound.values.size(), "value"),
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+                  fmt::format("a bound has {} for {}", counted(bound.values.size(), "value"),
                               counted(key.columns().size(), "column")));
   std::span<const Value> wanted;
   if (Status s = fit(context, key, bound.values, wanted); !s.ok()) return s;
@@ -262,8 +259,8 @@ Status RowReader::range_part(TransactionContext& context, std::size_t key_index,
                              FunctionRef<bool(std::uint32_t row)> visit) const {
   const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_ordered())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: not ordered", data_.name(), key.name()));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::key(data_.name(), key.name()),
+                  "not ordered");
   std::vector<Value> low;
   std::vector<Value> high;
   if (Status s = fit_bound(context, key, part.lower, low); !s.ok()) return s;

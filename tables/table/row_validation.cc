@@ -22,8 +22,8 @@ Status RowValidation::each_row(FunctionRef<Status(std::uint32_t row)> judge) con
     if (row % kRowsBetweenPauses == 0) {
       if (data_.is_dropped()) return no_table();
       if (stops_.load(std::memory_order_relaxed))
-        return Status(StatusCode::kCancelled,
-                      fmt::format("table {}: the database is being closed", data_.name()));
+        return Status(StatusCode::kCancelled, SchemaPart::of(data_.name()),
+                      "the database is being closed");
       if (!call_.goes_on(row, end)) return stopped_by_caller(fmt::format("table {}", data_.name()));
     }
     if (!snapshot_.sees(data_.rows.version(row))) continue;
@@ -45,8 +45,7 @@ Status RowValidation::check(const CheckConstraint& check) const {
       return view.value(*data_.columns[column], column);
     };
     if (check.holds(value)) return Status();
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{} in the row with {}", check.describe(value), name_of(row)));
+    return check.violated_by(value, fmt::format(" in the row with {}", name_of(row)));
   });
 }
 
@@ -55,10 +54,8 @@ Status RowValidation::not_null(std::size_t column) const {
     const columns::Column& checked = *data_.columns[column];
     if (checked.is_dropped() || !data_.rows.view(row).value(checked, column).is_null())
       return Status();
-    return Status(
-        StatusCode::kConstraintViolated,
-        fmt::format("table {}, column {}: NULL is not allowed, but the row with {} has it",
-                    data_.name(), checked.name(), name_of(row)));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), checked.name()),
+                  fmt::format("NULL is not allowed, but the row with {} has it", name_of(row)));
   });
 }
 

@@ -128,10 +128,8 @@ bool RowWriter::fits_constants(const columns::RowLayout& layout, std::size_t fir
 // does not fit into the row.
 Status RowWriter::changed_meanwhile() const {
   context_.scratch.columns_changed = true;
-  return Status(StatusCode::kConflict,
-                fmt::format("table {}: a column was added, or its type has changed, during the "
-                            "call",
-                            data_.name()));
+  return Status(StatusCode::kConflict, SchemaPart::of(data_.name()),
+                "a column was added, or its type has changed, during the call");
 }
 
 // Waits only for a merge that already moves chunks: before that, the merge waits for this
@@ -155,8 +153,8 @@ Status RowWriter::grant_rows(LocalRows& local) {
     }
     context_.dead_rows.set_wants_rows(true);
     table_.merge_record().note_refused();
-    return Status(StatusCode::kBusy, fmt::format("{}; automatic merge: {}", s.message(),
-                                                 table_.merge_record().status().reason));
+    return s.with_message(
+        fmt::format("{}; automatic merge: {}", s.message(), table_.merge_record().status().reason));
   }
 }
 
@@ -196,12 +194,10 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
       undo_index_changes(first_change);
       if (outcome.code() == StatusCode::kConflict) note_key_conflict(key, row);
       if (outcome.code() == StatusCode::kAlreadyExists)
-        return Status(outcome.code(),
-                      fmt::format("table {}, key {}: {} exists", data_.name(),
-                                  data_.keys[i]->name(), data_.keys[i]->describe(row)));
-      return Status(outcome.code(),
-                    fmt::format("table {}, key {}{}{}", data_.name(), data_.keys[i]->name(),
-                                outcome.message().empty() ? "" : ": ", outcome.message()));
+        return Status(outcome.code(), SchemaPart::key(data_.name(), data_.keys[i]->name()),
+                      fmt::format("{} exists", data_.keys[i]->describe(row)));
+      return Status(outcome.code(), SchemaPart::key(data_.name(), data_.keys[i]->name()),
+                    outcome.message());
     }
     context_.index_changes.push_back({&table_, row, keeps && !is_first ? replaced : kNoRow, key});
   }
@@ -385,8 +381,8 @@ Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) c
   if (!context_.locks.is_others(table_.lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
   context_.note_conflict(ConflictReason::kRowLocked, data_.layout.table_id, row, mvcc::kNoStamp);
-  return Status(StatusCode::kConflict,
-                fmt::format("table {}: another transaction has locked the row", data_.name()));
+  return Status(StatusCode::kConflict, SchemaPart::of(data_.name()),
+                "another transaction has locked the row");
 }
 
 void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys) {

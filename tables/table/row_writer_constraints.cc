@@ -19,9 +19,9 @@ namespace flugs::engine {
 
 Status RowWriter::check_width(const TableDefinition& now, std::size_t width) const {
   if (data_.takes_width(now, width)) return {};
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: {} for {}", data_.name(), counted(width, "value"),
-                            counted(now.columns.size(), "column")));
+  return Status(
+      StatusCode::kInvalidArgument, SchemaPart::of(data_.name()),
+      fmt::format("{} for {}", counted(width, "value"), counted(now.columns.size(), "column")));
 }
 
 // The number of values of each row. Without row ids it is the number of all columns.
@@ -40,13 +40,14 @@ Status RowWriter::fit_value(const TableDefinition& now, std::size_t column, Valu
   if (defined.is_dropped) {
     if (value.is_null()) return {};
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, column {} was dropped", data_.name(), column));
+                  fmt::format("table {}, column {} was dropped", data_.name(), column))
+        .with_part(SchemaPart::of(data_.name()));
   }
   if (value.is_null()) {
     if (defined.nullable) return {};
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: NULL is not allowed", data_.name(),
-                              now.schema().columns[column].name));
+                  SchemaPart::column(data_.name(), now.schema().columns[column].name),
+                  "NULL is not allowed");
   }
   if (Status s = data_.columns[column]->check(value, defined.type); !s.ok()) return s;
   value = exact_value(value, defined.type, defined.scale).value_or(value);
@@ -76,10 +77,8 @@ Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Val
   value = schema.default_value.has_value() ? schema.default_value->value() : Value::null();
   if (!value.is_null() || now.columns[column].nullable || schema.dropped || schema.auto_increment)
     return {};
-  return Status(StatusCode::kConstraintViolated,
-                fmt::format("table {}, column {}: no value is given, it has no default, and NULL "
-                            "is not allowed",
-                            data_.name(), schema.name));
+  return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), schema.name),
+                "no value is given, it has no default, and NULL is not allowed");
 }
 
 // Completes rows with fewer columns, from before columns were added, with the defaults of the
@@ -159,7 +158,7 @@ Status RowWriter::check_new_row(const TableDefinition& now, std::span<const Valu
     return columns::normalised(values[column], now.columns[column].type);
   };
   for (const CheckConstraint& check : now.checks)
-    if (!check.holds(value)) return Status(StatusCode::kConstraintViolated, check.describe(value));
+    if (!check.holds(value)) return check.violated_by(value);
   return {};
 }
 
@@ -178,8 +177,7 @@ Status RowWriter::check_changed_row(const TableDefinition& now, std::uint32_t ro
     const bool is_asked = std::any_of(changes.begin(), changes.end(), [&](const ColumnValue& c) {
       return check.looks_at(c.column.value());
     });
-    if (is_asked && !check.holds(value))
-      return Status(StatusCode::kConstraintViolated, check.describe(value));
+    if (is_asked && !check.holds(value)) return check.violated_by(value);
   }
   return {};
 }

@@ -148,9 +148,9 @@ Status RowWriter::key_taken(std::size_t place, std::span<const Value> values, St
   const KeyIndex& key = *data_.keys[place];
   if (why == StatusCode::kConflict) note_key_conflict(static_cast<std::uint16_t>(place), values);
   if (why != StatusCode::kAlreadyExists)
-    return Status(why, fmt::format("table {}, key {}", data_.name(), key.name()));
-  return Status(why, fmt::format("table {}, key {}: {} exists", data_.name(), key.name(),
-                                 key.describe(values)));
+    return Status(why, SchemaPart::key(data_.name(), key.name()));
+  return Status(why, SchemaPart::key(data_.name(), key.name()),
+                fmt::format("{} exists", key.describe(values)));
 }
 
 Status RowWriter::insert_rows(std::span<const Value> values, std::span<RowId> ids,
@@ -173,14 +173,13 @@ Status RowWriter::insert_values(const TableDefinition& now, std::span<const Valu
 Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
                               std::span<const RowId> ids) const {
   if (values.size() % width != 0)
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}: {} values do not fill a whole number of rows of {} columns",
-                    data_.name(), values.size(), width));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(data_.name()),
+                  fmt::format("{} values do not fill a whole number of rows of {} columns",
+                              values.size(), width));
   if (!ids.empty() && ids.size() != values.size() / width)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: room for {} row ids, but there are {} rows", data_.name(),
-                              ids.size(), values.size() / width));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::of(data_.name()),
+                  fmt::format("room for {} row ids, but there are {} rows", ids.size(),
+                              values.size() / width));
   return {};
 }
 

@@ -186,12 +186,12 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
   const std::size_t number = next.schema.columns.size();
   FLUGS_CHECK(number == data_.columns.size());
   if (wanted.auto_increment || wanted.dropped)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, column {}: {} column cannot be added", data_.name(),
-                              wanted.name, wanted.dropped ? "a dropped" : "an auto-increment"));
+    return Status(StatusCode::kInvalidArgument, SchemaPart::column(data_.name(), wanted.name),
+                  fmt::format("{} column cannot be added",
+                              wanted.dropped ? "a dropped" : "an auto-increment"));
   if (position_of(next.schema, wanted.name) != number)
-    return Status(StatusCode::kAlreadyExists,
-                  fmt::format("table {}: column '{}' exists", data_.name(), wanted.name));
+    return Status(StatusCode::kAlreadyExists, SchemaPart::of(data_.name()),
+                  fmt::format("column '{}' exists", wanted.name));
   next.schema.columns.push_back(wanted);
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
@@ -212,10 +212,8 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
   // From here until the column is added no chunk is made.
   RowStore::ColumnsChange change(data_.rows);
   if (!has_constant && data_.rows.chunk_count() != 0)
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: a NOT NULL column needs a default, because the "
-                              "table has or had rows",
-                              data_.name(), wanted.name));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), wanted.name),
+                  "a NOT NULL column needs a default, because the table has or had rows");
   Status altered = alter(std::move(next), [&] {
     std::unique_ptr<columns::Column> kept = made.keep();
     if (kept->dictionary().has_hints()) kept->dictionary().hints()->set_tail_max(hint_tail_max);
@@ -230,25 +228,22 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
 // Its values in rows stay where they are, and are no longer shown; chunks made from then on have no
 // cells of it, groups no values.
 Status TableColumns::drop_column(ColumnId id) {
-  if (!data_.has_column(id))
-    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
+  if (!data_.has_column(id)) return data_.no_column(id).with_code(StatusCode::kNotFound);
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[id.value()];
   if (const std::string user = user_of(next.schema, data_.pending, column.name); !user.empty())
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: {} uses it", data_.name(), column.name, user));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), column.name),
+                  fmt::format("{} uses it", user));
   // A key that is being added, and is not in the schema yet.
   for (const std::size_t place : KeySet(data_.keys.kept()))
     if (data_.keys[place]->has_column(id.value()))
-      return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}, column {}: key {} uses it", data_.name(), column.name,
-                                data_.keys[place]->name()));
+      return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), column.name),
+                    fmt::format("key {} uses it", data_.keys[place]->name()));
   const auto there = std::count_if(next.schema.columns.begin(), next.schema.columns.end(),
                                    [](const ColumnSchema& other) { return !other.dropped; });
   if (there == 1)
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: it is the only column of the table",
-                              data_.name(), column.name));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), column.name),
+                  "it is the only column of the table");
   const bool was_numbered = column.auto_increment;
   column.name.clear();
   column.default_value.reset();

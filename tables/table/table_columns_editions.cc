@@ -97,7 +97,7 @@ void TableColumns::settle_editions() noexcept {
 Status TableColumns::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
+    return Status(code, SchemaPart::column(data_.name(), column.name), why);
   };
   if (!columns::keeps_payloads(column.type, type))
     return refused(StatusCode::kInvalidArgument,
@@ -126,8 +126,7 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
 //             of the edition, else they are of one that the table does not have.
 // Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
 Status TableColumns::change_type(ColumnId id, Type type) {
-  if (!data_.has_column(id))
-    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
+  if (!data_.has_column(id)) return data_.no_column(id).with_code(StatusCode::kNotFound);
   const std::size_t number = id.value();
   const ColumnSchema& column = data_.schema().columns[number];
   if (column.type == type && column.encoding == Encoding::kDirect) return {};

@@ -28,22 +28,20 @@ std::string words_of(const ForeignKey& foreign, std::span<const Value> values) {
 }
 
 Status no_parent(const ForeignKey& foreign, std::span<const Value> values) {
-  return Status(
-      StatusCode::kConstraintViolated,
-      fmt::format("{}: {} is not in table {}, key {}", name_of_foreign_key(foreign),
-                  words_of(foreign, values), foreign.parent.name(), foreign.schema().key));
+  return Status(StatusCode::kConstraintViolated, part_of(foreign),
+                fmt::format("{} is not in table {}, key {}", words_of(foreign, values),
+                            foreign.parent.name(), foreign.schema().key));
 }
 
 }  // namespace
 
-std::string name_of_foreign_key(const ForeignKey& foreign) {
-  return fmt::format("table {}, foreign key {}", foreign.child.name(), foreign.schema().name);
+SchemaPart part_of(const ForeignKey& foreign) {
+  return SchemaPart::foreign_key(foreign.child.name(), foreign.schema().name);
 }
 
 Status in_between(const ForeignKey& foreign) {
-  return Status(
-      StatusCode::kConflict,
-      fmt::format("{}: the foreign key is being created or dropped", name_of_foreign_key(foreign)));
+  return Status(StatusCode::kConflict, part_of(foreign),
+                "the foreign key is being created or dropped");
 }
 
 // ------------------------------------------------------------------------- links between tables
@@ -252,10 +250,9 @@ Result<bool> TableReferences::check_children(std::uint32_t row, const mvcc::Visi
       return s;
     if (found.empty()) continue;
     if (reads != nullptr) reads->add_lookup(foreign->child, foreign->child_key, values);
-    return Status(
-        StatusCode::kConstraintViolated,
-        fmt::format("{}: rows with {} refer to table {}, key {}", name_of_foreign_key(*foreign),
-                    words_of(*foreign, values), table_.name(), foreign->schema().key));
+    return Status(StatusCode::kConstraintViolated, part_of(*foreign),
+                  fmt::format("rows with {} refer to table {}, key {}", words_of(*foreign, values),
+                              table_.name(), foreign->schema().key));
   }
   return is_referenced;
 }
@@ -273,8 +270,7 @@ Status TableReferences::check_column_unused(const StoredSchema& stored, std::siz
   FLUGS_CHECK(column < stored.schema.columns.size());
   const std::string& name = stored.schema.columns[column].name;
   const auto used_by = [&](const std::string& what) {
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: {}", table_.name(), name, what));
+    return Status(StatusCode::kConstraintViolated, SchemaPart::column(table_.name(), name), what);
   };
   for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
     if (names(foreign.columns, name))
@@ -315,7 +311,7 @@ Status TableReferences::unreferenced(const ForeignKey& foreign, std::uint32_t ro
   return Status(
       StatusCode::kCorrupt,
       fmt::format("{}: {}: row {}: {} is not in table {}, key {}", table_.data().pool.path(),
-                  name_of_foreign_key(foreign), row, words_of(foreign, values),
+                  to_string(part_of(foreign)), row, words_of(foreign, values),
                   foreign.parent.name(), foreign.schema().key));
 }
 

@@ -105,7 +105,7 @@ class TableReferences final {
 };
 
 /// How messages call a foreign key.
-std::string name_of_foreign_key(const ForeignKey& foreign);
+SchemaPart part_of(const ForeignKey& foreign);
 /// The answer to a statement that needs a foreign key which is being created or dropped.
 Status in_between(const ForeignKey& foreign);
 

@@ -144,6 +144,8 @@ TEST_CASE("insert_columns and insert give the same rows, and refuse the same row
       if (!by_row.ok() && !has_long_text(rows)) {
         CHECK(by_column.code() == by_row.code());
         CHECK(by_column.message().starts_with(row_named(row - 1)));
+        REQUIRE((by_row.part() != nullptr && by_column.part() != nullptr));
+        CHECK(by_column.part()->name == by_row.part()->name);
       }
       for (std::size_t i = 0; by_column.ok() && i < count; ++i)
         CHECK(must(t.get(twins.columns, ids[i])).get_unchecked(ColumnId(0)) == rows[i][0]);

@@ -8,14 +8,18 @@ from typing import Any
 class Error(Exception):
     """What flugs could not do.
 
-    `str(error)` is the engine's message, after the code. `table`: the name of the table; `key`: the
-    name of its key; `values`: the values of the key that the call was given. None where the call
-    had no such thing.
+    `str(error)` is the engine's message, after the code. `table`: the name of the table that the
+    failure is about. `key`, `foreign_key`, `check`, `column`: the name of the part that refused;
+    `key` is also the key that the call used. `values`: the values of the key that the call was
+    given. None where there is none.
     """
 
     code: str = "error"
     table: str | None = None
     key: str | None = None
+    foreign_key: str | None = None
+    check: str | None = None
+    column: str | None = None
     values: Any = None
 
 

@@ -17,17 +17,20 @@ std::array<PyObject*, kCodes> classes{};
 PyObject* closed_class = nullptr;
 PyObject* error_class = nullptr;
 
-/// The key that a message names, as "table T, key K: ...": the longest of those that fit.
-const KeyInfo* key_in(std::string_view message, const TableInfo& table) {
-  const std::string begin = "table " + table.name + ", key ";
-  if (!message.starts_with(begin)) return nullptr;
-  message.remove_prefix(begin.size());
-  const KeyInfo* found = nullptr;
-  for (const KeyInfo& key : table.keys) {
-    if (key.name.empty() || !message.starts_with(key.name)) continue;
-    if (found == nullptr || key.name.size() > found->name.size()) found = &key;
+const char* kind_of(SchemaPart::Kind kind) {
+  switch (kind) {
+    case SchemaPart::Kind::kTable:
+      break;
+    case SchemaPart::Kind::kColumn:
+      return "column";
+    case SchemaPart::Kind::kKey:
+      return "key";
+    case SchemaPart::Kind::kForeignKey:
+      return "foreign_key";
+    case SchemaPart::Kind::kCheck:
+      return "check";
   }
-  return found;
+  return "table";
 }
 
 }  // namespace
@@ -50,12 +53,14 @@ nb::object make_error(const Status& status, const Where& where) {
       nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
   if (!message.is_valid()) throw nb::python_error();
   nb::object error = nb::borrow(classes[static_cast<std::size_t>(status.code())])(message);
-  if (where.table == nullptr) return error;
-  error.attr("table") = where.table->name.c_str();
-  const KeyInfo* const named = key_in(status.message(), *where.table);
-  if (named != nullptr)
-    error.attr("key") = named->name.c_str();
-  else if (where.key != nullptr)
+  const SchemaPart* const part = status.part();
+  if (part != nullptr)
+    error.attr("table") = part->table.c_str();
+  else if (where.table != nullptr)
+    error.attr("table") = where.table->name.c_str();
+  if (part != nullptr && part->kind != SchemaPart::Kind::kTable)
+    error.attr(kind_of(part->kind)) = part->name.c_str();
+  if (where.key != nullptr && (part == nullptr || part->kind == SchemaPart::Kind::kTable))
     error.attr("key") = where.key;
   if (where.values.is_valid()) error.attr("values") = where.values;
   return error;

@@ -75,6 +75,7 @@ def test_all_rows_come_in_or_none(db, sales, columns, error):
         with pytest.raises((error, flugs.InvalidArgument)) as caught:
             t.insert_rows("sales", pyarrow.table(columns))
         assert caught.value.table == "sales"
+        assert (caught.value.key == "primary") == (error is flugs.AlreadyExists)
         t.insert("sales", {"item": "after"})
     assert [row["item"] for row in sales.rows()] == ["after"]
 

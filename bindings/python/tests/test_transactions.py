@@ -64,6 +64,45 @@ def test_conflicts_carry_table_and_key(db, sales):
     assert (caught.value.table, caught.value.key) == ("sales", "primary")
 
 
+def test_errors_name_the_part_of_the_table_that_refused(db):
+    db.create_table("shop", {"id": flugs.int64, "city": flugs.string.not_null()},
+                    primary_key="id").insert({"id": 1, "city": "Bonn"})
+    sale = db.create_table(
+        "sale", {"id": flugs.int64, "shop": flugs.int64, "bill": flugs.string,
+                 "pieces": flugs.int32},
+        primary_key="id", unique={"by_bill": "bill"}, checks={"sold": flugs.col("pieces") > 0},
+        foreign_keys={"of_shop": flugs.ForeignKey("shop", "shop")})
+    sale.insert({"id": 1, "shop": 1, "bill": "a", "pieces": 1})
+
+    def refused(row, **parts):
+        expected = {"key": None, "foreign_key": None, "check": None, "column": None, **parts}
+        calls = [sale.insert, lambda one: sale.insert_rows([one])]
+        if parts.get("key") != "primary":
+            calls.append(sale.upsert)
+        for call in calls:
+            with pytest.raises(flugs.Error) as caught:
+                call(row)
+            error = caught.value
+            assert error.table == "sale"
+            assert {name: getattr(error, name) for name in expected} == expected, str(error)
+
+    refused({"id": 1, "shop": 1, "bill": "b", "pieces": 1}, key="primary")
+    refused({"id": 2, "shop": 1, "bill": "a", "pieces": 1}, key="by_bill")
+    refused({"id": 2, "shop": 1, "bill": "b", "pieces": 0}, check="sold")
+    refused({"id": 2, "shop": 9, "bill": "b", "pieces": 1}, foreign_key="of_shop")
+    with pytest.raises(flugs.ConstraintViolated) as caught:
+        db["shop"].insert({"id": 2, "city": None})
+    assert (caught.value.table, caught.value.column) == ("shop", "city")
+    with pytest.raises(flugs.ConstraintViolated) as caught:
+        db["shop"].delete(1)
+    assert (caught.value.table, caught.value.foreign_key) == ("sale", "of_shop")
+    with pytest.raises(flugs.InvalidArgument) as caught:
+        db.create_table("wrong", {"id": flugs.int64}, primary_key="it")
+    assert (caught.value.table, caught.value.key) == ("wrong", "primary")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.table, copy.key, copy.column) == ("wrong", "primary", None)
+
+
 def test_errors_are_what_the_engine_says(db, sales):
     sales.insert({"id": 1, "item": "a"})
     with pytest.raises(flugs.AlreadyExists) as caught:

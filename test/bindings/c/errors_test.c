@@ -6,6 +6,7 @@ static void errors_say_what_happened(void) {
   CHECK(flugs_error_code(NULL) == FLUGS_OK);
   CHECK(strcmp(flugs_error_message(NULL), "ok") == 0);
   CHECK(flugs_error_table(NULL) == NULL && flugs_error_key(NULL) == NULL);
+  CHECK(flugs_error_column(NULL) == NULL && flugs_error_constraint(NULL) == NULL);
   flugs_error_free(NULL);
   CHECK(strcmp(flugs_code_name(FLUGS_CONFLICT), "conflict") == 0);
   CHECK(strcmp(flugs_code_name(99), "unknown") == 0 && strcmp(flugs_code_name(-1), "unknown") == 0);

@@ -110,6 +110,23 @@ static void tables_describe_themselves(flugs_database* database, uint32_t table,
   schema.release(&schema);
 }
 
+static void refusals_name_their_part(flugs_database* database, uint32_t table) {
+  flugs_transaction* t = begin(database);
+  flugs_value row[3] = {flugs_null(), flugs_null(), flugs_decimal(1, 0)};
+  flugs_error* error = flugs_insert(t, table, row, 3, NULL);
+  CHECK(flugs_error_code(error) == FLUGS_CONSTRAINT_VIOLATED);
+  CHECK(strcmp(flugs_error_table(error), "customer") == 0);
+  CHECK(strcmp(flugs_error_column(error), "mail") == 0);
+  CHECK(flugs_error_key(error) == NULL && flugs_error_constraint(error) == NULL);
+  flugs_error_free(error);
+  row[1] = flugs_text("a@b", 3);
+  row[2] = flugs_decimal(-1, 0);
+  error = flugs_insert(t, table, row, 3, NULL);
+  CHECK(strcmp(flugs_error_constraint(error), "paid") == 0 && flugs_error_column(error) == NULL);
+  flugs_error_free(error);
+  flugs_transaction_free(t);
+}
+
 void test_schemas(void) {
   flugs_database* database = in_memory();
   uint32_t table = 0;
@@ -122,6 +139,7 @@ void test_schemas(void) {
   flugs_error* error = flugs_table_create(database, schema, NULL);
   CHECK(flugs_error_code(error) == FLUGS_ALREADY_EXISTS);
   CHECK(strcmp(flugs_error_table(error), "customer") == 0);
+  CHECK(flugs_error_key(error) == NULL && flugs_error_constraint(error) == NULL);
   flugs_error_free(error);
   uint32_t again = 0;
   OK(flugs_table_ensure(database, schema, &again));
@@ -131,6 +149,7 @@ void test_schemas(void) {
   FAILS(flugs_table_find(database, "nobody", &again), FLUGS_NOT_FOUND, "nobody");
   CHECK(again == 0);
   tables_describe_themselves(database, table, order);
+  refusals_name_their_part(database, table);
 
   uint32_t ids[1] = {0};
   size_t count = 0;

@@ -162,6 +162,7 @@ static void inserts_from_streams(flugs_database* database, uint32_t table, uint3
   flugs_error* error = flugs_insert_arrow(t, copy, &stream, &rows);
   CHECK(flugs_error_code(error) == FLUGS_ALREADY_EXISTS && rows == 0 && stream.release == NULL);
   CHECK(strcmp(flugs_error_table(error), "copy") == 0);
+  CHECK(strcmp(flugs_error_key(error), "primary") == 0);
   flugs_error_free(error);
   FAILS(flugs_insert_arrow(t, copy, NULL, NULL), FLUGS_INVALID_ARGUMENT, "stream: NULL");
   FAILS(flugs_insert_arrow(t, copy, &stream, NULL), FLUGS_INVALID_ARGUMENT, "been released");
