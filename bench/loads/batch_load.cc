@@ -1,7 +1,6 @@
 #include "bench/loads/batch_load.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -13,13 +12,6 @@
 namespace flugs::bench {
 
 namespace {
-
-std::uint64_t thread_cpu_ns() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 /// The arrays of a batch, and the same rows as Values.
 class Batch {

@@ -21,6 +21,8 @@ std::uint64_t read_clock(clockid_t clock) noexcept {
 
 std::uint64_t monotonic_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
+std::uint64_t thread_cpu_ns() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 std::uint64_t process_cpu_ns() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 ProcessorTime process_processor_time() noexcept {

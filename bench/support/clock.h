@@ -16,6 +16,8 @@ inline double seconds_since(std::uint64_t begin_ns) noexcept {
 }
 inline double ms_since(std::uint64_t begin_ns) noexcept { return seconds_since(begin_ns) * 1e3; }
 
+/// Processor time of the calling thread, nanoseconds.
+std::uint64_t thread_cpu_ns() noexcept;
 /// Processor time of all threads of this process, nanoseconds.
 std::uint64_t process_cpu_ns() noexcept;
 /// The same, split into what the process did itself and what the kernel did for it.

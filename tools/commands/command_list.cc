@@ -53,6 +53,7 @@ constexpr std::array kCommands = {
     Command{"bench", "merge", add_merge},
     Command{"bench", "growth", add_growth},
     Command{"bench", "insert", add_insert},
+    Command{"bench", "lookups", add_lookups},
     Command{"bench", "transactions", add_transactions},
     Command{"bench", "streams", add_streams},
     Command{"bench", "index-cost", add_index_cost},

@@ -24,6 +24,7 @@ void add_ycsb(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
 void add_index_cost(CLI::App& app, Action& action);
 void add_insert(CLI::App& app, Action& action);
+void add_lookups(CLI::App& app, Action& action);
 void add_streams(CLI::App& app, Action& action);
 void add_scaling(CLI::App& app, Action& action);
 void add_ch(CLI::App& app, Action& action);

@@ -20,7 +20,7 @@ WIDTH_MAX = 100
 GROUPS = {
     "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
     "bench": ["tatp", "tpcc", "ycsb", "ch", "scan", "groups", "restart", "merge", "growth",
-              "insert", "transactions", "streams", "index-cost", "scaling", "sql"],
+              "insert", "lookups", "transactions", "streams", "index-cost", "scaling", "sql"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "backup", "dump"]
