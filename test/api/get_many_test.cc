@@ -1,9 +1,13 @@
 // Transaction::get_many: rows of many keys in one call.
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "test/support/temporary_database.h"
@@ -14,6 +18,7 @@ namespace {
 using FoundRows = std::vector<std::optional<Row>>;
 
 constexpr ColumnId kShelfId{0};
+constexpr ColumnId kShelfSize{2};
 constexpr std::int64_t kShelfRows = 3000;
 
 /// Rows whose ids are no guess for their places, a third of them in main.
@@ -44,10 +49,36 @@ struct Shelf {
     }
   }
 
+  std::int32_t size_at(std::int64_t id) {
+    const Transaction t = must(database->begin());
+    return must(must(t.get(primary, {Value::int64(id)})).get<std::int32_t>(kShelfSize));
+  }
   static std::int64_t id_of(std::int64_t place) { return place * 7919 % kShelfRows; }
   static std::string name_of(std::int64_t id) { return "name " + std::to_string(id / 10); }
   static std::int32_t size_of(std::int64_t id) { return static_cast<std::int32_t>(id % 10); }
 };
+
+/// Calls get_many again and again, while another thread cancels the transaction. Returns whether
+/// the call that was under way then was the one that failed.
+bool is_cut_short(Shelf& shelf, Transaction& t, const std::vector<Value>& ids, FoundRows& found) {
+  std::atomic<std::uint64_t> calls{0};
+  std::uint64_t calls_when_cancelled = 0;
+  std::thread canceller([&, id = t.id()] {
+    while (calls.load() == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    static_cast<void>(shelf.database->cancel(id));
+    calls_when_cancelled = calls.load();
+  });
+  Status status;
+  while (status.ok()) {
+    calls.fetch_add(1);
+    status = t.get_many(shelf.primary, ids, found);
+  }
+  canceller.join();
+  CHECK(status.code() == StatusCode::kCancelled);
+  CHECK(status.message().find("the transaction was ended: it was cancelled") == 0);
+  return calls_when_cancelled == calls.load();
+}
 
 }  // namespace
 
@@ -146,6 +177,38 @@ TEST_CASE("a serializable transaction has read the rows of get_many, and those i
     must(writer.commit());
     CHECK(reader.commit().code() == StatusCode::kConflict);
   }
+}
+
+TEST_CASE("cancelling a transaction cuts short its call of get_many, and undoes its writes") {
+  constexpr std::int64_t kKeys = 200'000;
+  constexpr int kRounds = 20;
+  Shelf shelf(true);
+  std::vector<Value> ids;
+  for (std::int64_t i = 0; i < kKeys; ++i) ids.push_back(Value::int64(Shelf::id_of(i)));
+  FoundRows found(ids.size());
+  const auto is_there = [](const std::optional<Row>& row) { return row.has_value(); };
+  int cut_short = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    Transaction t = must(shelf.database->begin());
+    must(t.get_many(shelf.primary, ids, found));
+    REQUIRE(std::all_of(found.begin(), found.end(), is_there));
+    must(t.update(shelf.primary, {Value::int64(3)}, {{kShelfSize, Value::int32(33)}}));
+    cut_short += is_cut_short(shelf, t, ids, found) ? 1 : 0;
+    CHECK(std::none_of(found.begin(), found.end(), is_there));
+    CHECK(shelf.size_at(3) == Shelf::size_of(3));
+    // It has ended, and another transaction may write the row.
+    Transaction other = must(shelf.database->begin());
+    must(other.update(shelf.primary, {Value::int64(3)}, {{kShelfSize, Value::int32(34)}}));
+    other.abort();
+    CHECK(t.get_many(shelf.primary, ids, found).code() == StatusCode::kCancelled);
+    CHECK(t.is_open());
+    CHECK(t.commit().code() == StatusCode::kCancelled);
+    CHECK_FALSE(t.is_open());
+  }
+  // Else the request came between two calls, or met the last keys of a call.
+  CHECK(cut_short >= kRounds / 2);
+  CHECK(shelf.size_at(3) == Shelf::size_of(3));
+  must(shelf.database->check());
 }
 
 }  // namespace flugs::test
