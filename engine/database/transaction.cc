@@ -238,7 +238,8 @@ Status Transaction::get_many(KeyId key, std::span<const Value> values,
                     counted(rows.size(), "row"), values.size()));
   const engine::RowReader reader = target->reader();
   for (std::size_t first = 0; first < rows.size(); first += kTogether) {
-    if (!is_usable()) {  // another thread has asked it to end
+    // Another thread may have asked it to end. The whole call reads one snapshot.
+    if (context_->ending.is_to_end()) {
       std::fill(rows.begin(), rows.end(), std::nullopt);
       return unusable();
     }

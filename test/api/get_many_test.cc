@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -209,6 +210,46 @@ TEST_CASE("cancelling a transaction cuts short its call of get_many, and undoes 
   CHECK(cut_short >= kRounds / 2);
   CHECK(shelf.size_at(3) == Shelf::size_of(3));
   must(shelf.database->check());
+}
+
+TEST_CASE("get_many reads one snapshot, also with kReadCommitted") {
+  constexpr std::int64_t kKeys = 50'000;
+  Shelf shelf(false);
+  std::vector<Value> ids;
+  for (std::int64_t i = 0; i < kKeys; ++i) ids.push_back(Value::int64(i % 2 * 10));
+  FoundRows found(ids.size());
+  std::atomic<bool> ends{false};
+  Complaint complaint;
+  // Each commit gives both rows the same size.
+  std::thread writer([&] {
+    for (std::int32_t size = 100; !ends.load(); ++size) {
+      Result<Transaction> t = shelf.database->begin();
+      Status done = t.status();
+      for (std::int64_t id = 0; done.ok() && id <= 10; id += 10)
+        done = t->update(shelf.primary, {Value::int64(id)}, {{kShelfSize, Value::int32(size)}})
+                   .status();
+      if (done.ok()) done = t->commit();
+      if (!complaint.expect(done.ok(), done.to_string())) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  Transaction t = must(shelf.database->begin(AccessMode::kReadOnly, Isolation::kReadCommitted));
+  while (shelf.size_at(0) < 100 && !complaint.failed()) std::this_thread::yield();
+  std::size_t torn = 0;
+  for (int round = 0; round < 20; ++round) {
+    must(t.get_many(shelf.primary, ids, found));
+    const std::int32_t size = must(found[0]->get<std::int32_t>(kShelfSize));
+    torn += std::all_of(found.begin(), found.end(),
+                        [&](const std::optional<Row>& row) {
+                          return row && row->get_unchecked<std::int32_t>(kShelfSize) == size;
+                        })
+                ? 0
+                : 1;
+  }
+  ends.store(true);
+  writer.join();
+  CHECK(complaint.what() == "");
+  CHECK(torn == 0);
 }
 
 }  // namespace flugs::test
