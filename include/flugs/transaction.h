@@ -288,8 +288,8 @@ class Transaction {
   /// one the call fails with kConflict.
   Result<Row> lock(const Row& row, LockWait wait = {});
   /// `get` for many keys at once: `values` has those of the first key, then those of the second,
-  /// and so on, and rows[i] becomes the row of key i, or nothing if there is none. It takes less
-  /// time than as many calls of `get`, because look-ups wait for memory at the same time.
+  /// and so on, and rows[i] becomes the row of key i, or nothing if there is none. It can take
+  /// less time than as many calls of `get`, because look-ups wait for memory at the same time.
   /// Fails with: kInvalidArgument (as `get`; `values` are not as many as `rows` times the columns
   /// of the key), kNotFound (no such table), kCancelled. `rows` has then nothing for the key that
   /// failed, and for those behind it; with kCancelled it has nothing at all.
