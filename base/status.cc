@@ -61,10 +61,15 @@ std::string to_string(const SchemaPart& part) {
   return "table " + part.table;
 }
 
+void Status::DeleteWords::operator()(Words* words) const noexcept { delete words; }
+
+Status::Status(StatusCode code, std::string message)
+    : code_(code), words_(new Words{std::move(message), std::nullopt}) {}
+
 Status::Status(StatusCode code, SchemaPart part, std::string_view why) : code_(code) {
   std::string message = flugs::to_string(part);
   if (!why.empty()) message.append(": ").append(why);
-  words_ = std::make_unique<Words>(Words{std::move(message), std::move(part)});
+  words_.reset(new Words{std::move(message), std::move(part)});
 }
 
 Status Status::with_code(StatusCode code) const {

@@ -76,15 +76,13 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
   explicit Status(StatusCode code) noexcept : code_(code) {}
-  Status(StatusCode code, std::string message)
-      : code_(code), words_(std::make_unique<Words>(Words{std::move(message), {}})) {}
+  Status(StatusCode code, std::string message);
   /// With the message "table T, key K: why", or "table T, key K" without `why`.
   Status(StatusCode code, SchemaPart part, std::string_view why = {});
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
   Status(const Status& other)
-      : code_(other.code_),
-        words_(other.words_ ? std::make_unique<Words>(*other.words_) : nullptr) {}
+      : code_(other.code_), words_(other.words_ ? new Words(*other.words_) : nullptr) {}
   Status& operator=(const Status& other) {
     if (this != &other) *this = Status(other);
     return *this;
@@ -117,8 +115,12 @@ class [[nodiscard]] Status {
     std::string message;
     std::optional<SchemaPart> part;
   };
+  // Not inline: a caller destroys a Status without words by a comparison with null.
+  struct DeleteWords {
+    void operator()(Words* words) const noexcept;
+  };
   StatusCode code_ = StatusCode::kOk;
-  std::unique_ptr<Words> words_;
+  std::unique_ptr<Words, DeleteWords> words_;
 };
 static_assert(StatusCode() == StatusCode::kOk);
 static_assert(sizeof(Status) == 2 * sizeof(void*));
