@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/exact_value.h"
@@ -110,15 +111,18 @@ Status complete_auto_increment(TableSchema& schema) {
   const ColumnSchema* first = nullptr;
   for (ColumnSchema& column : schema.columns) {
     if (!column.auto_increment) continue;
-    const std::string where = fmt::format("table {}, column {}", schema.name, column.name);
+    const auto refused = [&](std::string_view why) {
+      return Status(StatusCode::kInvalidArgument, SchemaPart::column(schema.name, column.name),
+                    why);
+    };
     if (!is_integer_type(column.type))
-      return unfit(fmt::format("{}: auto-increment of type {}, allowed are int32 and int64", where,
-                               to_string(column.type)));
+      return refused(fmt::format("auto-increment of type {}, allowed are int32 and int64",
+                                 to_string(column.type)));
     if (column.default_value.has_value())
-      return unfit(fmt::format("{}: an auto-increment column cannot have a default", where));
+      return refused("an auto-increment column cannot have a default");
     if (first != nullptr)
-      return unfit(fmt::format("{}: column {} is auto-increment already, a table can have only one",
-                               where, first->name));
+      return refused(fmt::format("column {} is auto-increment already, a table can have only one",
+                                 first->name));
     first = &column;
     column.nullable = false;
   }

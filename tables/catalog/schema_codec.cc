@@ -104,7 +104,8 @@ Status complete_checks(TableSchema& schema) {
     if (!names.insert(check.name).second)
       return invalid(SchemaPart::of(schema.name),
                      fmt::format("check '{}' occurs twice", check.name));
-    if (Status s = complete_check(schema, check); !s.ok()) return s;
+    if (Status s = complete_check(schema, check); !s.ok())
+      return s.with_part(SchemaPart::check(schema.name, check.name));
   }
   return {};
 }
@@ -203,7 +204,8 @@ Result<TableSchema> completed(TableSchema schema) {
   for (ColumnSchema& column : schema.columns) {
     column.chooses_encoding |= column.encoding == Encoding::kAuto;
     column.encoding = chosen_encoding(schema, column);
-    if (Status s = complete_default(schema, column); !s.ok()) return s;
+    if (Status s = complete_default(schema, column); !s.ok())
+      return s.with_part(SchemaPart::column(schema.name, column.name));
   }
   if (Status s = complete_checks(schema); !s.ok()) return s;
   return schema;

@@ -145,6 +145,14 @@ TEST_CASE("a conflict and a change of the schema name their part, too", "[api]")
   wrong.column("id", Type::kInt64).primary_key({"it"});
   check_about(all.database->create_table(wrong), StatusCode::kInvalidArgument,
               SchemaPart::key("wrong", "primary"));
+  TableSchema unfit("unfit");
+  unfit.column("id", Type::kInt64).check("sold", col("pieces") > 0);
+  check_about(all.database->create_table(unfit), StatusCode::kInvalidArgument,
+              SchemaPart::check("unfit", "sold"));
+  TableSchema numbered("numbered");
+  numbered.column("id", Type::kString).auto_increment().primary_key({"id"});
+  check_about(all.database->create_table(numbered), StatusCode::kInvalidArgument,
+              SchemaPart::column("numbered", "id"));
 }
 
 TEST_CASE("a status keeps its part when its code or message changes", "[api]") {
