@@ -49,11 +49,9 @@ About named_by(const SchemaPart& part) {
 
 flugs_error* to_c(const Status& status, About about) {
   if (status.ok()) return nullptr;
-  if (const SchemaPart* const part = status.part(); part != nullptr) {
-    std::string key = std::move(about.key);
+  const SchemaPart* const part = status.part();
+  if (part != nullptr && (part->kind != SchemaPart::Kind::kTable || part->table != about.table))
     about = named_by(*part);
-    if (part->kind == SchemaPart::Kind::kTable) about.key = std::move(key);
-  }
   // An ordinary outcome has no message, and costs one small allocation.
   std::string message = status.message().empty() ? std::string() : status.to_string();
   return new flugs_error(static_cast<flugs_code>(status.code()), std::move(message),

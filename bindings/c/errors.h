@@ -59,8 +59,8 @@ struct About {
   std::string constraint = {};
 };
 
-/// NULL if the status is ok. What the status says of its part of the schema counts more than
-/// `about`.
+/// NULL if the status is ok. The part of the schema that the status names replaces `about`, unless
+/// it is the table of `about`.
 flugs_error* to_c(const Status& status, About about = {});
 /// FLUGS_INVALID_ARGUMENT.
 flugs_error* misuse(std::string message);

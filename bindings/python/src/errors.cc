@@ -60,8 +60,10 @@ nb::object make_error(const Status& status, const Where& where) {
     error.attr("table") = where.table->name.c_str();
   if (part != nullptr && part->kind != SchemaPart::Kind::kTable)
     error.attr(kind_of(part->kind)) = part->name.c_str();
-  if (where.key != nullptr && (part == nullptr || part->kind == SchemaPart::Kind::kTable))
-    error.attr("key") = where.key;
+  const bool is_about_table =
+      part == nullptr || (part->kind == SchemaPart::Kind::kTable && where.table != nullptr &&
+                          part->table == where.table->name);
+  if (where.key != nullptr && is_about_table) error.attr("key") = where.key;
   if (where.values.is_valid()) error.attr("values") = where.values;
   return error;
 }
