@@ -28,20 +28,20 @@ FLUGS_API uint32_t flugs_pool_format_version(void);
 FLUGS_API flugs_code flugs_error_code(const flugs_error* error);
 
 /** For people, never NULL: the name of the code, and what is wrong, if that says more. Valid
- * until the error is freed, as what the next four return. */
+ * until the error is freed, as the names that the next four return. */
 FLUGS_API const char* flugs_error_message(const flugs_error* error);
 
-/** The name of the table that the call was about; NULL: of none, or not known. */
+/** The name of the table that the failure is about; NULL: none, or not known. */
 FLUGS_API const char* flugs_error_table(const flugs_error* error);
 
-/** The name of the key by which the call looked, or that refused the row; NULL: none, or not
- * known. */
+/** The name of the key that refused; if no part of the table did, of the key by which the call
+ * looked. NULL: none, or not known. */
 FLUGS_API const char* flugs_error_key(const flugs_error* error);
 
-/** The name of the column that refused a value; NULL: none. */
+/** The name of the column that refused; NULL: none. */
 FLUGS_API const char* flugs_error_column(const flugs_error* error);
 
-/** The name of the foreign key or check that refused the row; NULL: none. */
+/** The name of the foreign key or check that refused; NULL: none. */
 FLUGS_API const char* flugs_error_constraint(const flugs_error* error);
 
 /** NULL is allowed, as in every function whose name ends in `_free`. */

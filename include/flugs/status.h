@@ -39,7 +39,7 @@ enum class StatusCode : std::uint8_t {
 /// The name of `code` as it is written in messages, e.g. "conflict".
 std::string_view to_string(StatusCode code) noexcept;
 
-/// The table, or the part of it, that a failure is about: by name, as it was then.
+/// The table, or the part of a table, that a failure is about. The names are those at the failure.
 struct SchemaPart {
   enum class Kind : std::uint8_t { kTable, kColumn, kKey, kForeignKey, kCheck };
 
@@ -98,8 +98,8 @@ class [[nodiscard]] Status {
   std::string_view message() const noexcept {
     return words_ ? std::string_view(words_->message) : std::string_view();
   }
-  /// The part of the schema that the failure is about. Null: it is about none, or about more than
-  /// one. Owned by the Status.
+  /// The part of the schema that the failure is about. Null: it is about none, or names it in the
+  /// message only. Owned by the Status.
   const SchemaPart* part() const noexcept {
     return words_ && words_->part ? &*words_->part : nullptr;
   }

@@ -9,9 +9,9 @@ class Error(Exception):
     """What flugs could not do.
 
     `str(error)` is the engine's message, after the code. `table`: the name of the table that the
-    failure is about. `key`, `foreign_key`, `check`, `column`: the name of the part that refused;
-    `key` is also the key that the call used. `values`: the values of the key that the call was
-    given. None where there is none.
+    failure is about. `key`, `foreign_key`, `check`, `column`: the name of the part that refused. If
+    none did, `key` is the name of the key that the call used. `values`: the values of the key that
+    the call was given. An attribute is None where the failure has no such thing.
     """
 
     code: str = "error"
