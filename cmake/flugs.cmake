@@ -165,9 +165,9 @@ function(flugs_program target)
   flugs_settings(${target})
 endfunction()
 
-# Where an installed target looks for libraries. A build without a shared libflugs uses it, too:
-# otherwise CMake keeps its place with colons, and the loader searches the working directory for
-# each of them.
+# Sets the path on which an installed target looks for libraries. A build without a shared libflugs
+# uses it, too: otherwise CMake fills its place with colons, and the loader takes each colon for the
+# working directory.
 function(flugs_rpath target path)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path})
   if(NOT BUILD_SHARED_LIBS)

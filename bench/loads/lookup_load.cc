@@ -37,7 +37,7 @@ bool is_as_loaded(std::uint64_t id, const LookupValues& values) noexcept {
          values[0].as_int64() == lookup_balance(id) && values[1].as_int64() == lookup_kind(id);
 }
 
-/// The keys of a turn, and what became of them.
+/// The keys of a turn, and the values that were found for them.
 struct LookupTurn {
   std::vector<std::uint64_t> ids;
   std::vector<Value> keys;

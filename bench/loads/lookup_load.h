@@ -49,14 +49,14 @@ struct LookupPlan {
   std::uint64_t seed = 1;
 };
 
-/// Figures of one form. What was looked up before the first run counts in the rows only.
+/// Figures of one form. The run that does not count is in `rows`, `missing` and `wrong` only.
 struct LookupFigures {
   std::vector<double> row_ns;         ///< of each run: elapsed time for a key
   std::vector<double> thread_row_ns;  ///< the same: processor time of the thread
-  Histogram call_ns;                  ///< of calls that are timed one by one; not in the former two
+  Histogram call_ns;                  ///< of calls that are timed one by one; not in these times
   std::uint64_t rows = 0;             ///< looked up
-  std::uint64_t missing = 0;          ///< of them not found
-  std::uint64_t wrong = 0;  ///< of them found with other values than those that were loaded
+  std::uint64_t missing = 0;          ///< those of `rows` that were not found
+  std::uint64_t wrong = 0;            ///< those found with values other than the loaded ones
 };
 using LookupResult = std::array<LookupFigures, kLookupForms.size()>;
 

@@ -143,8 +143,8 @@ class Column {
   /// Whether the column accepts a value. Its type is, or was a moment ago, `type`. The caller knows
   /// whether it was dropped. kConstraintViolated says why it refuses the value.
   Status check(const Value& value, Type type) const;
-  /// Says which values the column expects, and `value`, which it found, then `purpose`. The type of
-  /// the column is, or was a moment ago, `type`.
+  /// A failure with this code. Its message has the values that the column expects, and `value`, and
+  /// ends with `purpose`. The type of the column is, or was a moment ago, `type`.
   Status misfit(StatusCode code, const Value& value, Type type,
                 std::string_view purpose = {}) const;
   /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with

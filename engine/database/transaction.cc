@@ -238,7 +238,8 @@ Status Transaction::get_many(KeyId key, std::span<const Value> values,
                     counted(rows.size(), "row"), values.size()));
   const engine::RowReader reader = target->reader();
   for (std::size_t first = 0; first < rows.size(); first += kTogether) {
-    // Another thread may have asked it to end. The whole call reads one snapshot.
+    // Another thread may have asked the transaction to end. is_usable is not asked, because it may
+    // take a new snapshot, and the whole call reads one.
     if (context_->ending.is_to_end()) {
       std::fill(rows.begin(), rows.end(), std::nullopt);
       return unusable();

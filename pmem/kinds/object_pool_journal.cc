@@ -46,7 +46,7 @@ Result<PoolHeader> ObjectPool::map_existing(std::uint64_t bytes, const PoolOptio
   return header;
 }
 
-/// The same for a file that comes from a disk, with a journal that it needs: the file gets the
+/// Does the same for a file that comes from a disk, with a journal that it needs. The file gets the
 /// pages that the journal changes.
 Result<PoolHeader> ObjectPool::map_replayed(std::uint64_t bytes, const PoolOptions& options,
                                             std::span<std::byte> view,

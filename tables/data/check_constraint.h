@@ -28,7 +28,8 @@ class CheckConstraint {
   bool looks_at(std::size_t column) const noexcept;
   /// Whether the check is not false for a row whose columns are `value(column)`, normalised.
   bool holds(FunctionRef<Value(std::size_t column)> value) const;
-  /// kConstraintViolated, "table t, check c: age >= 18 does not hold for age = 12", then `place`.
+  /// kConstraintViolated with the message "table t, check c: age >= 18 does not hold for age = 12",
+  /// which ends with `place`.
   Status violated_by(FunctionRef<Value(std::size_t column)> value,
                      std::string_view place = {}) const;
 

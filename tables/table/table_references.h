@@ -104,7 +104,7 @@ class TableReferences final {
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
 };
 
-/// How messages call a foreign key.
+/// The foreign key as the part of the schema that a Status names.
 SchemaPart part_of(const ForeignKey& foreign);
 /// The answer to a statement that needs a foreign key which is being created or dropped.
 Status in_between(const ForeignKey& foreign);

@@ -197,7 +197,7 @@ TEST_CASE("cancelling a transaction cuts short its call of get_many, and undoes 
     cut_short += is_cut_short(shelf, t, ids, found) ? 1 : 0;
     CHECK(std::none_of(found.begin(), found.end(), is_there));
     CHECK(shelf.size_at(3) == Shelf::size_of(3));
-    // It has ended, and another transaction may write the row.
+    // The transaction has ended, and another one may write the row.
     Transaction other = must(shelf.database->begin());
     must(other.update(shelf.primary, {Value::int64(3)}, {{kShelfSize, Value::int32(34)}}));
     other.abort();
@@ -206,7 +206,7 @@ TEST_CASE("cancelling a transaction cuts short its call of get_many, and undoes 
     CHECK(t.commit().code() == StatusCode::kCancelled);
     CHECK_FALSE(t.is_open());
   }
-  // Else the request came between two calls, or met the last keys of a call.
+  // In the other rounds the request came between two calls, or met the last keys of a call.
   CHECK(cut_short >= kRounds / 2);
   CHECK(shelf.size_at(3) == Shelf::size_of(3));
   must(shelf.database->check());
