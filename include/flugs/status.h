@@ -98,8 +98,8 @@ class [[nodiscard]] Status {
   std::string_view message() const noexcept {
     return words_ ? std::string_view(words_->message) : std::string_view();
   }
-  /// The part of the schema that the failure is about. Null: it is about none, or names it in the
-  /// message only. Owned by the Status.
+  /// The part of the schema that the failure is about. Null if it is about none. Some failures
+  /// name their part in the message only. Owned by the Status.
   const SchemaPart* part() const noexcept {
     return words_ && words_->part ? &*words_->part : nullptr;
   }
