@@ -165,11 +165,12 @@ function(flugs_program target)
   flugs_settings(${target})
 endfunction()
 
-# Sets the path on which an installed target looks for libraries. A build without a shared libflugs
-# uses it, too: otherwise CMake fills its place with colons, and the loader takes each colon for the
-# working directory.
+# Sets the path on which an installed target looks for libraries; the folders of libraries that it
+# was linked with follow. A build without a shared libflugs uses it, too: otherwise CMake fills the
+# place of a longer path with colons, and the loader takes each colon for the working directory.
 function(flugs_rpath target path)
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path})
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH ${path} INSTALL_RPATH_USE_LINK_PATH ON)
   if(NOT BUILD_SHARED_LIBS)
     set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
   endif()
