@@ -8,11 +8,7 @@ import flugs
 import pytest
 from flugs import col
 
-nanoarrow = pytest.importorskip("nanoarrow")
 pyarrow = pytest.importorskip("pyarrow")
-polars = pytest.importorskip("polars")
-duckdb = pytest.importorskip("duckdb")
-pandas = pytest.importorskip("pandas")
 
 ROWS = 3000
 
@@ -52,20 +48,25 @@ def test_pyarrow_validates_and_reads_it(filled):
         "timestamp[us]", "string", "binary"]
 
 
-def validate(array):
+@pytest.fixture(name="nanoarrow")
+def package_nanoarrow():
+    return pytest.importorskip("nanoarrow")
+
+
+def validate(nanoarrow, array):
     """Has nanoarrow look at all buffers of a c_array, and at what is in them; c_array.view() looks
     at their sizes only. Raises if anything is wrong. Returns the number of rows."""
     rows = array.length
     if array.n_children > 0:  # nanoarrow does not take these with their parent
         for child in array.children:
-            validate(child)
+            validate(nanoarrow, child)
             if child.length < array.offset + rows:
                 raise ValueError(f"{child.length} rows of a child, {rows} of its parent")
         return rows
     view = array.view()
     schema = array.schema
     if array.dictionary is not None:  # nanoarrow does not take it with the codes
-        validate(array.dictionary)
+        validate(nanoarrow, array.dictionary)
         schema = getattr(nanoarrow, view.storage_type)()
     buffers = [view.buffer(i) for i in range(view.n_buffers)]
     checked = nanoarrow.c_array_from_buffers(schema, rows, buffers, offset=array.offset,
@@ -80,16 +81,16 @@ def validate(array):
     return rows
 
 
-def test_nanoarrow_validates_it(filled):
+def test_nanoarrow_validates_it(filled, nanoarrow):
     rows, coded = 0, 0
     for query in (filled.query(), filled.query().where(col("k") % 3 != 0)):
         for batch in query.run().batches():
             array = nanoarrow.c_array(batch)
-            rows += validate(array)
+            rows += validate(nanoarrow, array)
             coded += sum(child.dictionary is not None for child in array.children)
     assert rows == ROWS + ROWS * 2 // 3 and coded > 0
     stream = nanoarrow.c_array_stream(filled)
-    assert sum(validate(chunk) for chunk in stream) == ROWS
+    assert sum(validate(nanoarrow, chunk) for chunk in stream) == ROWS
 
 
 def damaged_arrays():
@@ -110,12 +111,13 @@ def damaged_arrays():
 
 
 @pytest.mark.parametrize("damage", damaged_arrays())
-def test_nanoarrow_refuses_damaged_arrays(damage):
+def test_nanoarrow_refuses_damaged_arrays(nanoarrow, damage):
     with pytest.raises((ValueError, RuntimeError), match="element size|of a dictionary of"):
-        validate(nanoarrow.c_array(damaged_arrays()[damage]))
+        validate(nanoarrow, nanoarrow.c_array(damaged_arrays()[damage]))
 
 
 def test_polars_reads_it(filled):
+    polars = pytest.importorskip("polars")
     frame = filled.to_polars().sort("k")
     coded = [name for name, kind in frame.schema.items() if kind == polars.Categorical]
     frame = frame.with_columns(polars.col(coded).cast(polars.String))
@@ -123,6 +125,7 @@ def test_polars_reads_it(filled):
 
 
 def test_duckdb_reads_it(filled):
+    duckdb = pytest.importorskip("duckdb")
     stream = filled.query()
     assert duckdb.sql("select * from stream order by k").fetchall() == EXPECTED
     whole = filled
@@ -131,6 +134,7 @@ def test_duckdb_reads_it(filled):
 
 
 def test_pandas_reads_it(filled):
+    pandas = pytest.importorskip("pandas")
     frame = filled.query().select("k", "s", "f").order_by("k").to_pandas()
     assert list(frame["k"]) == list(range(ROWS))
     assert frame["s"][1] == "text 1 ü" and pandas.isna(frame["s"][3]) and pandas.isna(frame["f"][3])
@@ -145,15 +149,21 @@ def test_texts_keep_their_dictionary(filled):
     assert pyarrow.types.is_dictionary(table.schema.field("s").type)
 
 
+@pytest.mark.parametrize("reader", ["pyarrow", "polars", "nanoarrow"])
 @pytest.mark.parametrize("column", ["b", "i", "l", "f", "m", "d", "t", "s", "y"])
-def test_empty_and_null_columns(everything, column):
+def test_empty_and_null_columns(everything, column, reader):
+    library = pytest.importorskip(reader)
     for rows in (0, 1, 9):
-        table = everything.query().select(column).to_arrow()
-        table.validate(full=True)
-        assert table.to_pydict() == {column: [None] * rows}
-        assert everything.query().select(column).to_polars()[column].to_list() == [None] * rows
-        chunks = nanoarrow.c_array_stream(everything.query().select(column))
-        assert sum(validate(chunk) for chunk in chunks) == rows
+        query = everything.query().select(column)
+        if reader == "pyarrow":
+            table = query.to_arrow()
+            table.validate(full=True)
+            assert table.to_pydict() == {column: [None] * rows}
+        elif reader == "polars":
+            assert query.to_polars()[column].to_list() == [None] * rows
+        else:
+            chunks = library.c_array_stream(query)
+            assert sum(validate(library, chunk) for chunk in chunks) == rows
         everything.insert_rows({"k": k + 10 * rows + 1} for k in range(1 if rows == 0 else 8))
 
 

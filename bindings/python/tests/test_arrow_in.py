@@ -8,9 +8,6 @@ import flugs
 import pytest
 
 pyarrow = pytest.importorskip("pyarrow")
-polars = pytest.importorskip("polars")
-duckdb = pytest.importorskip("duckdb")
-nanoarrow = pytest.importorskip("nanoarrow")
 
 ROWS = [
     {"k": k, "b": k % 2 == 0, "i": k - 50, "l": k * 10**12, "f": k / 8, "m": Decimal(k) / 8,
@@ -32,9 +29,9 @@ def sources():
         "pyarrow batch": lambda: TABLE.to_batches()[0],
         "pyarrow reader": lambda: pyarrow.RecordBatchReader.from_batches(
             TYPES, (batch for batch in TABLE.to_batches(max_chunksize=99))),
-        "polars": lambda: polars.from_arrow(TABLE),
-        "nanoarrow": lambda: nanoarrow.ArrayStream(TABLE),
-        "duckdb": lambda: duckdb.from_arrow(TABLE),
+        "polars": lambda: pytest.importorskip("polars").from_arrow(TABLE),
+        "nanoarrow": lambda: pytest.importorskip("nanoarrow").ArrayStream(TABLE),
+        "duckdb": lambda: pytest.importorskip("duckdb").from_arrow(TABLE),
     }
 
 
@@ -59,7 +56,7 @@ def test_a_table_becomes_another_one(db, everything):
 
 
 def test_missing_columns_have_their_defaults(sales):
-    sales.insert_rows(polars.DataFrame({"item": ["a", "b"]}))
+    sales.insert_rows(pyarrow.table({"item": ["a", "b"]}))
     assert [tuple(row.values()) for row in sales.rows("primary")] == [
         (1, "a", None, 1), (2, "b", None, 1)]
 
@@ -108,9 +105,9 @@ def test_a_source_that_fails_or_uses_the_transaction_is_refused(db, sales):
 
 def test_threads_insert_arrow_at_the_same_time(db):
     table = db.create_table("t", {"k": flugs.int64, "s": flugs.string}, primary_key="k")
-    frames = [polars.DataFrame({"k": range(n * 10_000, (n + 1) * 10_000), "s": ["x"] * 10_000})
+    arrows = [pyarrow.table({"k": range(n * 10_000, (n + 1) * 10_000), "s": ["x"] * 10_000})
               for n in range(4)]
-    threads = [threading.Thread(target=table.insert_rows, args=(frame,)) for frame in frames]
+    threads = [threading.Thread(target=table.insert_rows, args=(arrow,)) for arrow in arrows]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,5 +1,7 @@
 """Objects that threads share. With the GIL their calls take turns; without it they meet."""
 
+import sys
+import sysconfig
 import threading
 
 import flugs
@@ -24,6 +26,11 @@ def at_once(work):
     assert in_threads(THREADS, one) == []
     assert len(ends) == THREADS
     return ends
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="it has a GIL")
+def test_the_module_leaves_the_gil_off():
+    assert sys._is_gil_enabled() is False  # pylint: disable=protected-access,no-member
 
 
 def test_look_ups_see_each_change_of_a_schema(db):
