@@ -2,6 +2,7 @@
 tools/ that run other engines for comparison."""
 
 import fcntl
+import filecmp
 import importlib
 import os
 import shutil
@@ -32,6 +33,28 @@ def get_uv():
     return uv
 
 
+def have_same_content(one, other):
+    return filecmp.cmp(one, other, shallow=False)
+
+
+def install_by_uv(uv, home, requirements, *options):
+    # Certificates are those of the system, as pip has them: uv brings others of its own.
+    return run(uv, "pip", "install", "--no-cache", "--no-config", "--system-certs", "--python",
+               os.path.join(home, "bin", "python"), "--quiet", *options,
+               "--requirement", requirements)
+
+
+def install_wheels(home, requirements, interpreter):
+    """A virtual environment of another interpreter with the packages of a file, of which each must
+    have a wheel for it. False, and no environment, if these cannot be had."""
+    uv = get_uv()
+    if (uv is not None and run(interpreter, "-m", "venv", "--without-pip", "--clear", home) and
+            install_by_uv(uv, home, requirements, "--only-binary", ":all:")):
+        return True
+    shutil.rmtree(home, ignore_errors=True)
+    return False
+
+
 def install_requirements(home, requirements):
     """A virtual environment with the packages of a file. False, and no environment, if these cannot
     be had."""
@@ -39,9 +62,7 @@ def install_requirements(home, requirements):
     python = os.path.join(home, "bin", "python")
     if uv is not None:
         venv.create(home, with_pip=False, clear=True)
-        # Certificates are those of the system, as pip has them: uv brings others of its own.
-        if run(uv, "pip", "install", "--no-cache", "--no-config", "--system-certs", "--python",
-               python, "--quiet", "--requirement", requirements):
+        if install_by_uv(uv, home, requirements):
             return True
     venv.create(home, with_pip=True, clear=True)
     if run(python, "-m", "pip", "install", "--quiet", "--requirement", requirements):
