@@ -21,19 +21,22 @@ OPERATIONS_PER_KILL = 25_000
 MODEL_OPERATIONS_PER_STEP = 10_000_000
 # Is there if PyPI could be reached: see tools/python.
 PYTHON = os.path.join(ROOT, ".cache", "python", "bin", "python")
+# The same for the interpreter without the GIL.
+PYTHON_FREE = os.path.join(ROOT, ".cache", "free-threaded", "python", "bin", "python")
 HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
 class Programs:
     """Where the programs of each preset are."""
 
-    PRESETS = ("release", "libfuzzer", "scm-test", "asan")
+    PRESETS = ("release", "libfuzzer", "scm-test", "asan", "free-threaded")
 
-    def __init__(self, release, libfuzzer, scm, asan):
+    def __init__(self, release, libfuzzer, scm, asan, free_threaded):
         self.release = release
         self.libfuzzer = libfuzzer
         self.scm = scm
         self.asan = asan
+        self.free_threaded = free_threaded
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -117,18 +120,38 @@ def kills_on_full_medium(programs, rounds, seed):
                           "failures"))]
 
 
+def python_package(build):
+    """The folder for PYTHONPATH, and the modules in C++."""
+    package = os.path.join(build, "bindings", "python")
+    return package, [os.path.join(package, "flugs", name)
+                     for name in sorted(os.listdir(os.path.join(package, "flugs")))
+                     if name.endswith(".so")]
+
+
 def kill_python(programs, kills, seed):
     script = os.path.join(ROOT, "bindings", "python", "tests", "kill_inserts.py")
-    package = os.path.join(programs.release, "bindings", "python")
-    modules = [os.path.join(package, "flugs", name)
-               for name in sorted(os.listdir(os.path.join(package, "flugs")))
-               if name.endswith(".so")]
+    package, modules = python_package(programs.release)
     return [Step(str(i), [PYTHON, "-B", script, "--kills", str(size), "--seed", str(seed + i)],
                  {"PYTHONPATH": package},
                  figures=("kills", "acknowledged", "lost_acknowledged", "kills_in_arrow",
                           "kills_in_opening"),
                  programs=(script, *modules))
             for i, _, size in slices(kills, ROUNDS_OF_KILLS_PER_STEP)]
+
+
+def free_threaded(programs, runs, seed):
+    """Threads meet elsewhere in each run. PYTHONHASHSEED tells the runs apart."""
+    tests = os.path.join(ROOT, "bindings", "python", "tests")
+    package, modules = python_package(programs.free_threaded)
+    sources = (glob.glob(os.path.join(tests, "*.py")) +
+               glob.glob(os.path.join(ROOT, "bindings", "python", "flugs", "*.py")))
+    return [Step(str(i), [PYTHON_FREE, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs",
+                          tests],
+                 {"PYTHONPATH": package, "PYTHONHASHSEED": str(seed + i)},
+                 printed={"tests": r"(\d+) passed", "skipped": r"(\d+) skipped",
+                          "failures": r"(\d+) failed"},
+                 programs=(*modules, *sorted(sources)))
+            for i in range(runs)]
 
 
 def wheel(programs, _, __):
@@ -315,6 +338,9 @@ PARTS = (
          500, "kills", kills_on_full_medium, ("flugs_tool",)),
     Part("kill_python", "inserts and openings in Python, killed", 10_000, "kills", kill_python,
          ("flugs_python",), needs=PYTHON),
+    Part("free_threaded", "the tests of the Python module on CPython without the GIL", 5, "runs",
+         free_threaded, ("flugs_python",), preset="free-threaded", setup="--free-threaded",
+         needs=PYTHON_FREE),
     Part("duckdb", "queries by DuckDB over live pools, equal to those on its own tables",
          1000, "commits/s", duckdb, ("flugs_tool", "flugs_python"), needs=PYTHON),
     Part("wheel", "a wheel of the Python module, installed where no library of PMDK is", 1, "run",

@@ -144,6 +144,24 @@ class Nightly(unittest.TestCase):
         self.assertEqual([part["skipped"] for part in self.result("summary")["parts"]],
                          [False, True])
 
+    def test_each_run_without_the_gil_has_its_own_step_and_the_module_of_its_build(self):
+        self.write("python", "#!/bin/sh\n[ -e \"$PYTHONPATH/flugs/_flugs.so\" ] || exit 1\n"
+                             "echo \"3 passed, 1 skipped in 0.1s, seed $PYTHONHASHSEED\"\n")
+        python = os.path.join(self.tools, "python")
+        os.chmod(python, 0o755)
+        os.makedirs(os.path.join(self.build, "bindings", "python", "flugs"))
+        module = os.path.join(self.build, "bindings", "python", "flugs", "_flugs.so")
+        part = next(part for part in NIGHTLY.PARTS if part.name == "free_threaded")
+        with (unittest.mock.patch.object(part, "needs", python),
+              unittest.mock.patch.object(NIGHTLY_PARTS, "PYTHON_FREE", python)):
+            self.assertEqual(self.run_nightly("free_threaded")[0], 1)  # there is no module
+            with open(module, "w", encoding="utf-8"):
+                pass
+            self.assertEqual(self.run_nightly("free_threaded")[0], 0)
+        result = self.result("free_threaded")
+        self.assertEqual(result["figures"], {"tests": 15, "skipped": 5, "failures": 0})
+        self.assertEqual(len({step["identity"] for step in result["steps"]}), 5)
+
     def test_a_step_may_say_that_it_cannot_run_here(self):
         for may_skip in (True, False):
             step = NIGHTLY_PARTS.Step("0", ["sh", "-c", "exit 77"], programs=(__file__,),
