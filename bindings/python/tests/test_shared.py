@@ -1,11 +1,15 @@
 """Objects that threads share. With the GIL their calls take turns; without it they meet."""
 
+import contextlib
+import random
 import sys
 import sysconfig
 import threading
+import time
 
 import flugs
 import pytest
+from flugs import col
 from test_threads import in_threads
 
 THREADS = 4
@@ -165,4 +169,63 @@ def test_a_row_may_change_while_it_is_written(db):
     texts = [text for got in table.rows() for name, text in got.items() if name != "a"]
     assert all(text is None or text.startswith("a text that is not short, of turn ")
                for text in texts)
+    db.check()
+
+
+def test_calls_of_every_kind_meet(db):
+    table = db.create_table(
+        "t", {"id": flugs.int64.auto_increment(), "s": flugs.string, "ü": flugs.int64},
+        primary_key=flugs.Key("id", ordered=True), keys={"by_s": "s"})
+    table.insert_rows((None, f"text {k % 50} ü", k) for k in range(3000))
+    keys, row, changes = list(range(1, 1500)), {"s": "é" * 40}, {"ü": 1}
+    shared = {"t": db.begin(), "walk": table.rows("primary"), "result": table.query().run()}
+
+    def begin():
+        shared["t"] = t = db.begin()
+        shared["walk"] = t.rows("t", "primary")
+        shared["result"] = t.query("t").run()
+
+    def change_arguments():
+        keys[random.randrange(len(keys))] = random.randrange(4000)
+        row.clear()
+        changes.clear()
+        changes["ü"] = random.randrange(10)
+        row["s"] = f"text {random.randrange(50)} é"
+
+    def change_schema():
+        name = f"c{random.randrange(3)}"
+        try:
+            db.add_column("t", name, flugs.int32)
+        except flugs.AlreadyExists:
+            db.drop_column("t", name)
+
+    calls = [
+        begin, change_arguments, change_schema,
+        lambda: shared["t"].commit(), lambda: shared["t"].abort(),
+        lambda: shared["t"].get("t", random.choice(keys)),
+        lambda: shared["t"].get_many("t", keys), lambda: table.get_many(keys),
+        lambda: shared["t"].insert("t", row), lambda: shared["t"].insert_rows("t", [row] * 3),
+        lambda: shared["t"].update("t", random.choice(keys), changes),
+        lambda: shared["t"].upsert("t", row, changes),
+        lambda: shared["t"].update_where("t", col("id") == random.choice(keys), changes),
+        lambda: table.add(random.choice(keys), "ü", 1),
+        lambda: [next(shared["walk"]) for _ in range(20)],
+        lambda: shared["result"].fetchmany(100), lambda: shared["result"].explain(),
+        lambda: shared["result"].close(),
+        lambda: [batch.__arrow_c_array__() for batch in table.query().run().batches()],
+        lambda: table.query().group_by("s", agg=flugs.count()).fetchall(),
+        lambda: db.merge("t"), db.statistics,
+    ]
+    end, done = time.monotonic() + 3, [0] * THREADS
+
+    def work(number):
+        choose = random.Random(number)
+        while time.monotonic() < end:
+            with contextlib.suppress(flugs.Error, StopIteration):
+                choose.choice(calls)()
+                done[number] += 1
+
+    assert in_threads(THREADS, work) == []
+    assert min(done) > 0
+    shared.clear()
     db.check()
