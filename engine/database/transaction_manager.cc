@@ -157,8 +157,9 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
   if (!context.notes_reads()) return true;
   const Table* const changed = context.reads.changed(context.visibility, now);
   if (changed == nullptr) return true;
-  context.refusal = Status(StatusCode::kConflict, SchemaPart::of(changed->name()),
-                           "another transaction has changed what this serializable one has read");
+  context.refusal =
+      Status(StatusCode::kConflict, SchemaPart::of(changed->name()),
+             "another transaction has changed rows that this serializable one has read");
   return false;
 }
 

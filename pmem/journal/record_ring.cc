@@ -51,8 +51,8 @@ Status ring_error(const std::string& path, const char* what, int error) {
 
 Status no_boot_id(const std::string& path) {
   return Status(StatusCode::kIoError,
-                fmt::format("{}: /proc/sys/kernel/random/boot_id cannot be read, so nobody can "
-                            "tell whether this crash ring is of this start of the system",
+                fmt::format("{}: /proc/sys/kernel/random/boot_id cannot be read, so it is not "
+                            "known whether this crash ring is of this start of the system",
                             path));
 }
 

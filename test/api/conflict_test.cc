@@ -156,7 +156,7 @@ TEST_CASE("a refused commit and a refused run say why", "[api]") {
   const Status refused = reader.commit();
   CHECK(refused.code() == StatusCode::kConflict);
   CHECK(refused.message() ==
-        "table accounts: another transaction has changed what this serializable one has read");
+        "table accounts: another transaction has changed rows that this serializable one has read");
   CHECK_FALSE(reader.conflict());
 
   Transaction first = accounts.begin();

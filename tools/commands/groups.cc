@@ -274,7 +274,7 @@ void add_groups(CLI::App& app, Action& action) {
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("BYTES")
       ->default_str("4GiB");
-  command->add_option("--duckdb-memory", options->duckdb_memory, "The same of DuckDB")
+  command->add_option("--duckdb-memory", options->duckdb_memory, "Memory that DuckDB may take")
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("BYTES")
       ->default_str("its own limit");

@@ -243,7 +243,7 @@ void add_growth(CLI::App& app, Action& action) {
   add_new_pool_options(*command, options->pool, nullptr);
   command
       ->add_option("--workload", options->workload,
-                   "What changes: texts of random rows, or what TATP's mix does")
+                   "Changes: of the texts of random rows, or those of TATP's mix")
       ->check(CLI::IsMember({"texts", "tatp"}))
       ->capture_default_str();
   command->add_option("--rows", options->texts.rows, "Rows of texts")

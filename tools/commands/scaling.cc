@@ -192,7 +192,7 @@ void add_scaling(CLI::App& app, Action& action) {
           ->type_name("FILE");
   command
       ->add_option("--tatp-processors", options->alone_processors,
-                   "The same with --clock processors")
+                   "JSON of the same command with `--clock processors`")
       ->type_name("FILE")
       ->needs(alone);
   CLI::Option* counts =
