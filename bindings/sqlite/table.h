@@ -82,8 +82,9 @@ struct VirtualTable : public SessionTable {
   std::deque<Plan> plans;
   /// Cursors to be used again.
   std::vector<std::unique_ptr<Cursor>> spare;
-  std::vector<Value> values;  ///< of the row that is being written
-  RowsRead rows_read;         ///< if the shape moves rows
+  std::vector<Value> values;         ///< of the row that is being inserted
+  std::vector<ColumnValue> changes;  ///< of the row that is being updated
+  RowsRead rows_read;                ///< if the shape moves rows
 
   /// Rows of the table, about; looked up anew after some calls.
   double row_count();

@@ -31,14 +31,14 @@ class Write {
   Status update(sqlite3_value** arguments, bool replaces) {
     if (sqlite3_value_int64(arguments[1]) != sqlite3_value_int64(arguments[0]))
       return Status(StatusCode::kInvalidArgument, "the rowid of a row of flugs cannot be changed");
-    changes_.clear();
+    table_.changes.clear();
     for (std::size_t i = 0; i < shape_.columns.size(); ++i) {
       if (sqlite3_value_nochange(arguments[i + 2]) != 0) continue;
       ColumnValue change{shape_.columns[i].id, {}};
       FLUGS_TRY(take_value(shape_.columns[i], arguments[i + 2], change.value));
-      changes_.push_back(change);
+      table_.changes.push_back(change);
     }
-    if (changes_.empty()) return {};
+    if (table_.changes.empty()) return {};
     const std::int64_t listed = sqlite3_value_int64(arguments[0]);
     Status done = update_row(row_id(listed), replaces);
     if (!is_missing(done)) return done;
@@ -63,11 +63,11 @@ class Write {
   static RowId row_id(std::int64_t listed) { return RowId(static_cast<std::uint32_t>(listed)); }
 
   Status update_row(RowId row, bool replaces) {
-    Result<RowId> changed = transaction_.update(shape_.id, row, changes_);
+    Result<RowId> changed = transaction_.update(shape_.id, row, table_.changes);
     if (changed.code() == StatusCode::kAlreadyExists && replaces) {
       FLUGS_TRY(complete(row));
       changed = replacing<Result<RowId>>(
-          [&] { return transaction_.update(shape_.id, row, changes_); }, row);
+          [&] { return transaction_.update(shape_.id, row, table_.changes); }, row);
     }
     return changed.status();
   }
@@ -119,13 +119,14 @@ class Write {
     return {};
   }
 
-  /// The row as it would be after `changes_`.
+  /// The row as it would be after `changes`.
   Status complete(RowId row) {
     FLUGS_ASSIGN(const Row old, transaction_.get(shape_.id, row));
     table_.values.assign(shape_.width, Value::null());
     for (const Column& column : shape_.columns)
       table_.values[column.id.value()] = old.get_unchecked<Value>(column.id);
-    for (const ColumnValue& change : changes_) table_.values[change.column.value()] = change.value;
+    for (const ColumnValue& change : table_.changes)
+      table_.values[change.column.value()] = change.value;
     return {};
   }
 
@@ -165,7 +166,6 @@ class Write {
   VirtualTable& table_;
   const TableShape& shape_;
   Transaction& transaction_;
-  std::vector<ColumnValue> changes_;
   bool has_misfit_ = false;
 };
 
