@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "base/processors.h"
 #include "bench/support/environment.h"
 #include "tools/report/explore_job.h"
 #include "tools/support/command.h"
@@ -24,7 +24,7 @@ struct CrashtestOptions {
   std::string plugin;
   std::uint64_t states = 20'000;
   std::uint64_t seed = 1;
-  std::uint32_t processes = std::max(1U, std::thread::hardware_concurrency());
+  std::uint32_t processes = processors();
   std::uint32_t pool_kilobytes = 512;
   std::uint32_t slots = 2;
   std::string replay;

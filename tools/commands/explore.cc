@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "base/processors.h"
 #include "bench/support/environment.h"
 #include "tools/report/explore_job.h"
 #include "tools/support/command.h"
@@ -29,7 +29,7 @@ struct ExploreOptions {
   std::uint64_t states = 100'000;
   std::uint64_t seed = 1;
   std::uint32_t first_round = 0;
-  std::uint32_t processes = std::max(1U, std::thread::hardware_concurrency());
+  std::uint32_t processes = processors();
   bool mutations = false;
   bool sites = false;
   bool list = false;

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/processors.h"
 #include "bench/loads/merge_load.h"
 #include "bench/support/environment.h"
 #include "flugs/merge.h"
@@ -48,8 +48,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Loads, merges all, and checks that the sums of the columns are what they were.
 Status measure(const MergeCommandOptions& options, Database& database, MergeFigures& figures) {
-  figures.threads =
-      options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  figures.threads = options.threads != 0 ? options.threads : processors();
   const auto start = std::chrono::steady_clock::now();
   const bench::MergeLoad load{options.rows, options.columns, options.distinct, options.seed,
                               default_load_threads()};
