@@ -1,5 +1,6 @@
 """Just enough understanding of C++ text for tidy.py: comments, literals, calls, functions."""
 
+import functools
 import re
 
 # One alternative per thing that has to be skipped as a whole, tried in this order.
@@ -17,11 +18,13 @@ def _blank(text):
     return re.sub(r"[^\n]", " ", text)
 
 
+@functools.cache
 def without_comments(text):
     """The text with comments blanked out."""
     return _TOKEN.sub(lambda m: _blank(m[0]) if m["comment"] else m[0], text)
 
 
+@functools.cache
 def code_only(text):
     """The text with comments and the insides of literals blanked out."""
 
