@@ -80,8 +80,17 @@ if(FLUGS_DEVELOPER)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  if(CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  endif()
+  # The compiler allocates by jemalloc, which keeps what was freed: Clang takes a fifth less time
+  # for a large source, GCC 3 % less.
+  find_library(FLUGS_JEMALLOC_LIBRARY jemalloc)
+  if(FLUGS_DEVELOPER AND FLUGS_JEMALLOC_LIBRARY)
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER env LD_PRELOAD=${FLUGS_JEMALLOC_LIBRARY}
+         MALLOC_CONF=narenas:1,dirty_decay_ms:-1,muzzy_decay_ms:-1)
+  endif()
 endif()
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
