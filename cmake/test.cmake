@@ -32,11 +32,11 @@ function(flugs_link_quickly target)
   endif()
 endfunction()
 
-# Under a sanitizer the linker takes the library before the tests. Both define the library's inline
-# functions, and the linker keeps the first definition: the library's, which is optimised and has
-# all checks.
+# Where the library has checks (a sanitizer's, or those of FLUGS_SCM), the linker takes it before
+# the tests and Catch2. All define the same inline functions, and the linker keeps the first
+# definition: the library's, which has all checks.
 function(flugs_link_library_first target)
-  if(FLUGS_SANITIZE)
+  if(FLUGS_SANITIZE OR FLUGS_SCM)
     target_link_options(${target} PRIVATE
       LINKER:--whole-archive $<TARGET_FILE:flugs> LINKER:--no-whole-archive)
   endif()
@@ -107,7 +107,9 @@ function(flugs_test name)
     flugs_test_settings(${target} OPTIMISED)  # so the headers' flags are others
   else()
     flugs_test_settings(${target})
-    target_precompile_headers(${target} REUSE_FROM flugs_test_headers)
+    if(NOT FLUGS_SCM)  # has one program
+      target_precompile_headers(${target} REUSE_FROM flugs_test_headers)
+    endif()
   endif()
   flugs_together(${target} 12)
   if(NOT arg_EXCHANGES)

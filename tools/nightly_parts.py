@@ -29,7 +29,7 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 class Programs:
     """Where the programs of each preset are."""
 
-    PRESETS = ("release", "libfuzzer", "scm-test", "asan", "free-threaded")
+    PRESETS = ("release", "libfuzzer", "scm", "asan", "free-threaded")
 
     def __init__(self, release, libfuzzer, scm, asan, free_threaded):
         self.release = release
@@ -323,8 +323,8 @@ PARTS = (
          ("flugs_c",), setup="--languages"),
     Part("drivers", "the extension of SQLite in programs that load it", 1, "run", drivers,
          ("flugs_sqlite_extension",), setup="--drivers"),
-    Part("scm", "reads of emulated SCM, those charged against those the processor saw", 1, "run",
-         scm, ("tests_scm",), preset="scm-test"),
+    Part("scm", "reads of emulated SCM, charged against seen by the processor; optimised code", 1,
+         "run", scm, ("tests_scm",), preset="scm"),
     Part("explore", "crash states of every protocol, every mutation, waste by site",
          50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
     Part("crashtest", "crash states of the example of a user's workload",
