@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::mvcc {
 
