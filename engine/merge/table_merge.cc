@@ -157,6 +157,8 @@ Status TableMerge::rewrite_the_rest() {
 void TableMerge::release() {
   table_.release_replaced();
   if (table_.column_reclaim().has_left_over()) {
+    // Else nothing would be given back while a thread makes indexes that opening has left.
+    if (options_.scope == MergeScope::kEverything) table_.index_build().wait();
     const std::lock_guard guard(ddl_mutex_);
     if (!is_stopped())
       report_.bytes_given_back += table_.column_reclaim().release_former_editions();

@@ -80,7 +80,7 @@ class IndexBuild final {
 
   /// Held while indexes are made, hints checked, or former editions given back.
   Mutex& mutex() noexcept { return mutex_; }
-  /// Called when the table is dropped: on return no thread makes indexes of it, and none will.
+  /// On return no thread makes indexes of the table. If it is dropped, none will.
   void wait() { const std::lock_guard guard(mutex_); }
   /// Opening's snapshot need not be held back for this table any more.
   void release_opening() noexcept;

@@ -157,12 +157,12 @@ bool ColumnReclaim::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
   return false;
 }
 
-// Whether nothing needs what the edition owns any more.
+// Whether nothing needs what the edition owns any more. Its dictionary may still lack the index
+// that opening has left for later: the thread that makes indexes has the build mutex meanwhile, and
+// passes over editions that own nothing.
 bool ColumnReclaim::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
-  if (!former.is_used() ||
-      data_.rows.is_read_as(i, former.edition(), TableColumns::needs_groups(former)))
-    return false;
-  return !former.is_dictionary() || former.dictionary().is_indexed();
+  return former.is_used() &&
+         !data_.rows.is_read_as(i, former.edition(), TableColumns::needs_groups(former));
 }
 
 // Whether the list of changes can do without the editions between the column's first and its

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "columns/cells/column_layout.h"
+#include "flugs/expression.h"
 #include "flugs/opening_estimate.h"
 #include "tables/catalog/catalog.h"
 #include "test/support/temporary_database.h"
@@ -371,6 +372,30 @@ TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engi
         rows_with(2, 4) + (kRows % 7 == 2 ? 1 : 0) + (kRows % 7 == 3 ? 1 : 0));
   must(t.commit());
   must(late.database->verify({}));
+}
+
+TEST_CASE("a merge gives back a dictionary without rows before its index is made", "[engine]") {
+  LateTable late(false);
+  late.database.reopen();
+  late.rows().index_build().set_builds_later(true);
+  Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+  CHECK(must(t.remove_where(late.table, query::col("id") >= 0)) == kRows);
+  must(t.commit());
+  const std::uint64_t left = late.left();
+  REQUIRE(left >= std::uint64_t{kRows} * 9 / 10);
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  everything.waste_bytes = 1;
+  const MergeReport report = must(late.database->merge(late.table, everything));
+  CHECK(report.columns_rewritten == 2);  // the third has seven values
+  CHECK(report.bytes_given_back > std::uint64_t{kRows} * 30);
+  CHECK(late.left() == 7);
+  late.insert(0, 100);
+  must(late.database->finish_opening());
+  CHECK(late.count_named(Value::string("the name of number 99")) == 1);
+  must(late.database->verify({}));
+  late.database.reopen();
+  CHECK(late.count_named(Value::string("the name of number 99")) == 1);
 }
 
 TEST_CASE("a damaged dictionary is read as far as possible, and not written", "[engine]") {
