@@ -27,7 +27,8 @@ namespace flugs::engine {
 class TableMerge {
  public:
   /// `options` must outlive the object; `ddl_mutex` is the database's. When `stops` becomes true, a
-  /// merge ends soon, as it does when the table is dropped; null: nothing stops it.
+  /// merge by policy ends soon, as it does when the table is dropped; null: the program has asked
+  /// for the merge.
   TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, Mutex& ddl_mutex,
              const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
 
@@ -120,6 +121,7 @@ class TableMerge {
   Status thaw(std::span<const Candidate* const> left);
   Status empty_when_there_is_room();
   Status make_room();
+  Status find_room(bool is_refused);
   Status sweep_texts();
   bool is_room_wanted(bool is_refused) const;
   Status give_up_index_runs();

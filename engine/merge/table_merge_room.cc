@@ -140,9 +140,21 @@ Status TableMerge::sweep_texts() {
   return !is_sound && is_stopped() ? too_old() : Status();
 }
 
-// After a merge of everything: coming rows find what is free, if there is enough of it.
+// After a merge of everything: coming rows find what is free, if there is enough of it. The same
+// rows may take a little more when they are inserted again: space is divided in another way, and
+// texts begin at other places. So new data may then take a part of the reserve, if a write was
+// refused and the program asked for the merge. A merge by policy lends nothing: rows that come for
+// the first time would take it.
 Status TableMerge::make_room() {
   const bool is_refused = table_.take_refusals(pool_.allocator().space().refusals);
+  Status made = find_room(is_refused);
+  const bool is_asked_for = stop_requested_ == nullptr;
+  if (made.ok() && is_refused && is_asked_for && is_room_wanted(is_refused))
+    pool_.allocator().lend_reserve();
+  return made;
+}
+
+Status TableMerge::find_room(bool is_refused) {
   if (is_refused || is_room_short(pool_.allocator().space()))
     if (Status s = sweep_texts(); !s.ok()) return s;
   if (is_room_wanted(is_refused))
@@ -196,9 +208,9 @@ Status TableMerge::give_up_index_runs() {
 // Whether free space lies in pieces so small that a chunk of rows may find none. The reserve counts
 // whole steps only: after a refused write the remainders may have the room for a chunk.
 bool TableMerge::is_fragmented(bool is_refused) const {
-  constexpr std::uint64_t kPiecesWanted = 3;  // one for the reserve
+  constexpr std::uint64_t kPiecesWanted = 6;  // two for the reserve
   const pmem::SpaceReport space = pool_.allocator().space();
-  const std::uint64_t chunk = space.reserve_piece / 2;  // reserve_for
+  const std::uint64_t chunk = space.reserve_piece;  // reserve_for
   if (is_refused && space.left_bytes() >= chunk && space.left_in_steps() < chunk) return true;
   return space.largest_piece <
          std::min(space.reserve_piece * kPiecesWanted, space.reserve_bytes + space.left_bytes());

@@ -39,8 +39,9 @@ struct Reserve {
     return piece_bytes / kStepBytes * kStepBytes;
   }
 
-  std::uint64_t bytes = 0;  ///< in all; what is beyond `piece` is for deletions alone
-  std::uint64_t piece = 0;  ///< the largest free piece has at least this many bytes
+  std::uint64_t bytes = 0;    ///< in all
+  std::uint64_t merging = 0;  ///< of these, for merges, too; the rest is for deletions alone
+  std::uint64_t piece = 0;    ///< of `merging`; the largest free piece has at least this many bytes
 };
 
 struct SpaceReport {
@@ -49,7 +50,7 @@ struct SpaceReport {
   std::uint64_t used_bytes = 0;       ///< in extents with an owner
   std::uint64_t overhead_bytes = 0;   ///< needed by the pool itself: used + free + this = allocated
   std::uint64_t hole_bytes = 0;       ///< free as well, but must be taken from the medium again
-  std::uint64_t reserve_bytes = 0;    ///< kept for Purpose::kReclaim
+  std::uint64_t reserve_bytes = 0;    ///< new data must leave them free
   std::uint64_t reserve_piece = 0;    ///< of these, side by side
   std::uint64_t reservable_bytes = 0;  ///< free, or not taken from the medium, in whole steps
   std::uint64_t largest_piece = 0;     ///< free, or not taken from the medium yet, side by side
@@ -103,6 +104,8 @@ class ExtentAllocator {
                                         Persister& persister) = 0;
   /// Keeps at least this reserve from now on; a pool that is fuller gets it when space is released.
   virtual void keep_reserve(Reserve reserve) = 0;
+  /// New data may take what merges have beyond Reserve::piece, until twice the reserve is free.
+  virtual void lend_reserve() noexcept = 0;
   /// `pledge` adds bytes to the reserve, for deletions: their owner will allocate them with
   /// Purpose::kReclaim. `end_pledge` takes them out of the reserve again.
   virtual void pledge(std::uint64_t bytes) noexcept = 0;

@@ -41,6 +41,7 @@ class SegmentAllocator final : public ExtentAllocator {
   Result<Extent> allocate_below(std::uint64_t bytes, std::uint64_t end,
                                 Persister& persister) override;
   void keep_reserve(Reserve reserve) override;
+  void lend_reserve() noexcept override;
   void pledge(std::uint64_t bytes) noexcept override;
   void end_pledge(std::uint64_t bytes) noexcept override;
   void release(Extent extent) override;
@@ -81,6 +82,7 @@ class SegmentAllocator final : public ExtentAllocator {
   static Status of_medium(Status status);
   std::uint64_t kept_bytes(Purpose purpose) const noexcept;
   bool has_reserve(Purpose purpose) const noexcept;
+  void end_loan_of_reserve() noexcept;
   std::uint64_t reservable_bytes() const noexcept;
   std::uint64_t largest_piece() const noexcept;
   std::uint64_t largest_joined_piece() const noexcept;
@@ -134,6 +136,7 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t used_bytes_ = 0;
   std::uint64_t refusals_ = 0;
   Reserve reserve_;
+  bool is_reserve_lent_ = false;
   std::uint64_t pledged_bytes_ = 0;  // of the reserve, beyond reserve_
   bool has_finished_claims_;         // set under claim_lock_, too
   std::uint64_t grow_ahead_bytes_ = 0;

@@ -9,11 +9,12 @@ namespace flugs::engine {
 
 /// What a pool of this size keeps free for deletions and merges, if its largest chunk of rows has
 /// `chunk_bytes`. A merge writes the rows of a chunk once more, and perhaps records beside them;
-/// the chunk is given back before the next one is merged. The 64th part of the pool is for what
-/// deleting every row of it needs: intents (mvcc/intent_list.h), and stamps of rows in main.
+/// the chunk is given back before the next one is merged. So half of what merges have must lie in
+/// one piece, which is a chunk, and the other half may be lent. The 64th part of the pool is for
+/// what deleting every row of it needs: intents (mvcc/intent_list.h), and stamps of rows in main.
 constexpr pmem::Reserve reserve_for(std::uint64_t pool_bytes, std::uint64_t chunk_bytes) noexcept {
-  const std::uint64_t piece = std::min(2 * chunk_bytes, pool_bytes / 8);
-  return {.bytes = piece + pool_bytes / 64, .piece = piece};
+  const std::uint64_t merging = std::min(2 * chunk_bytes, pool_bytes / 8);
+  return {.bytes = merging + pool_bytes / 64, .merging = merging, .piece = merging / 2};
 }
 
 /// What only makes something faster (index runs, records of row groups) is written if at least this

@@ -65,6 +65,7 @@ class FaultyPool final : public pmem::Pool {
       return allocator_.allocate_below(bytes, end, persister);
     }
     void keep_reserve(pmem::Reserve reserve) override { allocator_.keep_reserve(reserve); }
+    void lend_reserve() noexcept override { allocator_.lend_reserve(); }
     void pledge(std::uint64_t bytes) noexcept override { allocator_.pledge(bytes); }
     void end_pledge(std::uint64_t bytes) noexcept override { allocator_.end_pledge(bytes); }
     void release(pmem::Extent extent) override { allocator_.release(extent); }

@@ -156,7 +156,7 @@ TEST_CASE("merges leave the part of a reserve that deletions need", "[pmem][exte
   REQUIRE(pool.ok());
   ExtentAllocator& allocator = (*pool)->allocator();
   Persister persister((*pool)->medium());
-  allocator.keep_reserve({.bytes = 49152, .piece = 32768});
+  allocator.keep_reserve({.bytes = 49152, .merging = 32768, .piece = 32768});
   allocator.pledge(8192);
   while (allocator.allocate(4096, persister).ok()) {
   }
@@ -179,7 +179,7 @@ TEST_CASE("a reserve is for reclaiming only, and stays in one piece", "[pmem][ex
   REQUIRE(pool.ok());
   ExtentAllocator& allocator = (*pool)->allocator();
   Persister persister((*pool)->medium());
-  allocator.keep_reserve({.bytes = 65536, .piece = 32768});
+  allocator.keep_reserve({.bytes = 65536, .merging = 32768, .piece = 32768});
   CHECK(allocator.space().reserve_bytes == 65536);
   std::vector<Extent> taken;
   Status refused;
@@ -203,6 +203,52 @@ TEST_CASE("a reserve is for reclaiming only, and stays in one piece", "[pmem][ex
   CHECK(allocator.space().largest_piece >= 32768);
   allocator.release(*large);
   CHECK(allocator.allocate(1024, persister).ok());
+  check_balance(allocator);
+  persister.fence("extent-zero/1");
+}
+
+TEST_CASE("new data may borrow half of what merges have, until much is free", "[pmem][extent]") {
+  const PoolBuffer buffer(524288);
+  auto pool = Pool::create_in_memory(buffer.span(), small_options());
+  REQUIRE(pool.ok());
+  ExtentAllocator& allocator = (*pool)->allocator();
+  Persister persister((*pool)->medium());
+  allocator.keep_reserve({.bytes = 98304, .merging = 65536, .piece = 32768});
+  allocator.pledge(16384);
+  std::vector<Extent> taken;
+  const auto take_all = [&] {
+    std::uint64_t bytes = 0;
+    for (;;) {
+      const Result<Extent> extent = allocator.allocate(4096, persister);
+      if (!extent.ok()) return bytes;
+      taken.push_back(*extent);
+      bytes += extent->bytes;
+    }
+  };
+  const std::uint64_t at_first = take_all();
+  CHECK(allocator.space().reserve_bytes == 98304 + 16384);
+  CHECK(take_all() == 0);
+  allocator.lend_reserve();
+  CHECK(allocator.space().reserve_bytes == 65536 + 16384);
+  const std::uint64_t borrowed = take_all();
+  CHECK(borrowed >= 16384);
+  CHECK(borrowed <= 32768);
+  allocator.lend_reserve();
+  CHECK(take_all() == 0);
+  CHECK(allocator.space().largest_piece >= 32768);
+  // What merges and deletions need is there.
+  const Result<Extent> merged = allocator.allocate(32768, persister, Purpose::kMerge);
+  REQUIRE(merged.ok());
+  CHECK(allocator.allocate(4096, persister, Purpose::kMerge).code() == StatusCode::kOutOfSpace);
+  CHECK(allocator.allocate(16384, persister, Purpose::kReclaim).ok());
+  allocator.release(*merged);
+  // Little comes back: the loan goes on. Much: it ends.
+  allocator.release(taken.back());
+  taken.pop_back();
+  CHECK(allocator.space().reserve_bytes == 65536 + 16384);
+  REQUIRE(at_first >= 262144);
+  for (const Extent& extent : taken) allocator.release(extent);
+  CHECK(allocator.space().reserve_bytes == 98304 + 16384);
   check_balance(allocator);
   persister.fence("extent-zero/1");
 }

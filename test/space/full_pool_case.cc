@@ -182,8 +182,9 @@ Status FullPoolCase::merge() {
   return database_->merge(table_, everything).status();
 }
 
-// A column of texts may lack room to begin anew. Merges by themselves may have made room for more
-// rows than fit again: later merges write index runs, too, and groups whose rows are partly new.
+// A column of texts may lack room to begin anew, or for the groups that it needs then. Merges by
+// themselves may have made room for more rows than fit again: later merges write index runs, too,
+// and groups whose rows are partly new.
 bool FullPoolCase::may_leave_out(std::uint64_t inserted) const {
   const std::uint64_t rows = count_ - gone_.size() + inserted;
   return columns_ == Columns::kAny || (options_.merge_policy.automatic && rows >= count_ / 4 * 3);

@@ -426,12 +426,12 @@ TEST_CASE("a merge of everything gives up runs in a full pool, but for those tha
   if (serves) town.database.reopen();
   pmem::ExtentAllocator& allocator = town.database->pool().allocator();
   const std::vector<pmem::Extent> all = take_all_space(town.database->pool());
-  const std::uint64_t left = allocator.space().left_bytes();
+  const std::uint64_t free = allocator.free_bytes();
   town.merge(MergeScope::kFullChunks);
   CHECK(town.statistics().index_runs > 0);
   town.merge();
   CHECK((town.statistics().index_runs > 0) == serves);
-  CHECK((allocator.space().left_bytes() > left) == !serves);
+  CHECK((allocator.free_bytes() > free) == !serves);
   town.check();
   for (const pmem::Extent& extent : all) allocator.release(extent);
   town.database.reopen();
