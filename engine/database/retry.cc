@@ -10,6 +10,7 @@
 #include "base/deadline.h"
 #include "base/shared_words.h"
 #include "engine/database/database_core.h"
+#include "engine/database/durable_tokens.h"
 #include "engine/database/retry_queue.h"
 #include "flugs/retry.h"
 

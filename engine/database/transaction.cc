@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/names.h"
 #include "engine/database/database_core.h"
 #include "engine/database/durable_tokens.h"
 #include "tables/catalog/schema_codec.h"

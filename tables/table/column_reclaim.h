@@ -17,6 +17,7 @@ class TextMarks;
 
 namespace flugs::engine {
 
+class RowGroup;
 class TableColumns;
 struct TableData;
 
