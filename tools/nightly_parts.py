@@ -29,14 +29,15 @@ HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 class Programs:
     """Where the programs of each preset are."""
 
-    PRESETS = ("release", "libfuzzer", "scm", "asan", "free-threaded")
+    PRESETS = ("release", "libfuzzer", "scm", "asan", "free-threaded", "dev")
 
-    def __init__(self, release, libfuzzer, scm, asan, free_threaded):
+    def __init__(self, release, libfuzzer, scm, asan, free_threaded, dev):
         self.release = release
         self.libfuzzer = libfuzzer
         self.scm = scm
         self.asan = asan
         self.free_threaded = free_threaded
+        self.dev = dev
 
     def flugs(self, *arguments):
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
@@ -307,6 +308,12 @@ def asan(programs, _, __):
     return all_tests(programs.asan, [tool, "--preset", "asan"], tool)
 
 
+def dev(programs, _, __):
+    """No other build compiles each source alone: a missing include shows only here."""
+    tool = os.path.join(ROOT, "tools", "test")
+    return all_tests(programs.dev, [tool, "--quick"], tool)
+
+
 def scm(programs, _, __):
     return [Step("0", [os.path.join(programs.scm, "test", "scm", "flugs_scm_test")])]
 
@@ -317,6 +324,8 @@ PARTS = (
     Part("asan", "all tests under the address sanitizer, also the benchmarks' and stress tests", 1,
          "run", asan,
          ("tests_fast", "tests_crash", "tests_concurrency", "tests_asan_night"), preset="asan"),
+    Part("dev", "each source compiled alone, and the fast tests", 1, "run", dev, ("all",),
+         preset="dev"),
     Part("lint", "every check of .clang-tidy, on the tools and examples too", 1, "run", lint,
          ("flugs_tool",)),
     Part("languages", "programs of other languages with the C ABI", 1, "run", languages,
