@@ -107,7 +107,7 @@ function(flugs_test name)
     flugs_test_settings(${target} OPTIMISED)  # so the headers' flags are others
   else()
     flugs_test_settings(${target})
-    if(NOT FLUGS_SCM)  # has one program
+    if(NOT FLUGS_SCM)  # that build has one program
       target_precompile_headers(${target} REUSE_FROM flugs_test_headers)
     endif()
   endif()

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bench/support/environment.h"
+#include "tools/support/command.h"
 
 namespace flugs::tools {
 
