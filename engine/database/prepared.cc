@@ -75,9 +75,7 @@ Status Prepared::remove(Transaction& transaction, std::span<const Value> values)
 Result<Prepared> engine::DatabaseCore::prepare(KeyId key, std::span<const ColumnId> columns) const {
   Table* const table = this->table(key.table);
   if (table == nullptr) return no_table();
-  if (!table->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table->name()),
-                  fmt::format("no key {}", key.index));
+  if (!table->keys().can_find(key.index)) return table->data().no_key(key.index);
   if (!table->keys()[key.index]->is_unique())
     return Status(StatusCode::kInvalidArgument,
                   SchemaPart::key(table->name(), table->keys()[key.index]->name()),

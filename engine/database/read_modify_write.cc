@@ -104,9 +104,7 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
-                  fmt::format("no key {}", key.index));
+  if (!target->keys().can_find(key.index)) return target->data().no_key(key.index);
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   return target;
 }

@@ -23,9 +23,7 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
 
 // Whether the key can be looked up.
 inline Status prepare_get(engine::Table& table, KeyId key) {
-  if (!table.keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table.name()),
-                  fmt::format("no key {}", key.index));
+  if (!table.keys().can_find(key.index)) return table.data().no_key(key.index);
   if (!table.index_build().is_deferred()) return {};
   return table.index_build().prepare_lookup(key.index);
 }
@@ -268,9 +266,7 @@ Status Transaction::rows(KeyId key, std::span<const Value> prefix,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
-                  fmt::format("no key {}", key.index));
+  if (!target->keys().can_find(key.index)) return target->data().no_key(key.index);
   if (target->index_build().is_deferred())
     if (Status s = target->keys()[key.index]->is_ordered()
                        ? target->index_build().prepare_range()
@@ -293,9 +289,7 @@ Status Transaction::rows(KeyId key, KeyBound lower, KeyBound upper,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (!target->keys().can_find(key.index))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(target->name()),
-                  fmt::format("no key {}", key.index));
+  if (!target->keys().can_find(key.index)) return target->data().no_key(key.index);
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;

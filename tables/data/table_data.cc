@@ -112,4 +112,9 @@ Status TableData::no_column(const TableDefinition& now, ColumnId column) const {
                 fmt::format("no column {}, it has {}", column.value(), now.columns.size()));
 }
 
+Status TableData::no_key(std::size_t index) const {
+  return Status(StatusCode::kInvalidArgument, SchemaPart::of(name()),
+                fmt::format("no key {}", index));
+}
+
 }  // namespace flugs::engine

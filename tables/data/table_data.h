@@ -60,6 +60,8 @@ struct TableData final {
   /// The answer to a ColumnId that names no column, or none any longer.
   Status no_column(ColumnId column) const { return no_column(definition(), column); }
   Status no_column(const TableDefinition& now, ColumnId column) const;
+  /// The answer to a KeyId that names no key that can be looked up.
+  Status no_key(std::size_t index) const;
   /// Fails with kInvalidArgument: one of the columns does not exist (any more).
   Status check_columns(std::span<const ColumnId> wanted) const {
     for (const ColumnId column : wanted)

@@ -1,7 +1,5 @@
 #include "tables/table/row_cursor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -78,9 +76,7 @@ Status RowCursor::read_batch(std::uint64_t rows_max) {
     has_read_all_ = true;
     return {};
   }
-  if (!table_.keys().can_find(way_.key))
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(table_.name()),
-                  fmt::format("no key {}", way_.key));
+  if (!table_.keys().can_find(way_.key)) return table_.data().no_key(way_.key);
   const Visit visiting(context_);
   const bool is_ordered = table_.keys()[way_.key]->is_ordered();
   if (table_.index_build().is_deferred())
