@@ -152,20 +152,16 @@ class ChCommand {
   explicit ChCommand(const ChOptions& options) : options_(options) {}
 
   Status run(ChFigures& figures) {
-    Result<PoolFile> pool = PoolFile::choose(options_.query.pool, options_.query.keep,
-                                             tpcc_pool_bytes(options_.population));
-    if (!pool.ok()) return std::move(pool).status();
-    if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
-    figures.pool_path = pool->path();
     OpenOptions open;
-    open.path = pool->path();
     open.index_place = options_.query.index_place;
-    Result<Database> database = Database::open(open);
-    if (!database.ok()) return std::move(database).status();
-    Status status = fill(*database, figures);
-    if (status.ok()) status = query(*database, figures);
+    Result<PoolOfCommand> pool = open_pool(options_.query.pool, options_.query.keep,
+                                           tpcc_pool_bytes(options_.population), open);
+    if (!pool.ok()) return std::move(pool).status();
+    figures.pool_path = pool->file.path();
+    Status status = fill(pool->database, figures);
+    if (status.ok()) status = query(pool->database, figures);
     bar_.clear();
-    figures.statistics = database->statistics();
+    figures.statistics = pool->database.statistics();
     figures.dram_bytes = bench::dram_bytes();
     return status;
   }

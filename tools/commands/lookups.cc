@@ -123,21 +123,18 @@ int run_command(LookupsOptions options) {
   options.load.seed = options.plan.seed;
   options.plan.order = kLookupOrders.at(options.order);
   const std::uint64_t bytes = options.load.rows * kBytesPerRow + (std::uint64_t{256} << 20);
-  Result<PoolFile> file = PoolFile::choose(options.pool, options.keep, bytes);
-  if (!file.ok()) return could_not_run(file.status());
-  if (!file->remark().empty()) fmt::print("{}\n", file->remark());
   OpenOptions open;
-  open.path = file->path();
   open.mode = OpenMode::kCreate;
   open.max_bytes = bytes;
   open.merge_policy.automatic = false;
-  Result<Database> database = Database::open(open);
-  if (!database.ok()) return could_not_run(database.status());
-  const Result<bench::LookupTable> table = bench::load_lookup_table(*database, options.load);
+  Result<PoolOfCommand> pool = open_pool(options.pool, options.keep, bytes, open);
+  if (!pool.ok()) return could_not_run(pool.status());
+  Database& database = pool->database;
+  const Result<bench::LookupTable> table = bench::load_lookup_table(database, options.load);
   if (!table.ok()) return could_not_run(table.status());
-  const auto result = bench::run_lookups(*database, *table, options.plan);
+  const auto result = bench::run_lookups(database, *table, options.plan);
   if (!result.ok()) return could_not_run(result.status());
-  const Statistics statistics = database->statistics();
+  const Statistics statistics = database.statistics();
   print(options, statistics, *result);
   const bool all_held = print_problems(*result);
   return finish_with_json(options.json, to_json(options, statistics, *result),

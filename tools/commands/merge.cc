@@ -152,19 +152,15 @@ int run_command(const MergeCommandOptions& options) {
   // Both halves are there for a moment; a row of delta is 16 bytes and 4 per column at most.
   const std::uint64_t bytes = options.rows * (32 + 10 * std::uint64_t{options.columns}) +
                               options.distinct * 24 + (std::uint64_t{768} << 20);
-  Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, bytes);
-  if (!pool.ok()) return could_not_run(pool.status());
-  if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
   OpenOptions open;
-  open.path = pool->path();
   open.mode = OpenMode::kCreate;
   open.index_place = options.index_place;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{8} << 30);
-  Result<Database> database = Database::open(open);
-  if (!database.ok()) return could_not_run(database.status());
+  Result<PoolOfCommand> pool = open_pool(options.pool, options.keep, bytes, open);
+  if (!pool.ok()) return could_not_run(pool.status());
   MergeFigures figures;
-  if (const Status s = measure(options, *database, figures); !s.ok()) return could_not_run(s);
-  print(options, figures, pool->path());
+  if (const Status s = measure(options, pool->database, figures); !s.ok()) return could_not_run(s);
+  print(options, figures, pool->file.path());
   const bool held = figures.sums_equal && figures.verified.ok();
   return finish_with_json(options.json, to_json(options, figures),
                           held ? kExitOk : kExitCheckFailed);

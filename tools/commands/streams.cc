@@ -95,19 +95,16 @@ void print(const StreamsOptions& options, const Statistics& statistics,
 int run_command(const StreamsOptions& options) {
   constexpr std::uint64_t kBytesPerRow = 128;
   const std::uint64_t bytes = options.load.rows * kBytesPerRow + (std::uint64_t{256} << 20);
-  Result<PoolFile> file = PoolFile::choose(options.pool, options.keep, bytes);
-  if (!file.ok()) return could_not_run(file.status());
-  if (!file->remark().empty()) fmt::print("{}\n", file->remark());
   OpenOptions open;
-  open.path = file->path();
   open.mode = OpenMode::kCreate;
   open.max_bytes = bytes;
   open.merge_policy.automatic = false;
-  Result<Database> database = Database::open(open);
-  if (!database.ok()) return could_not_run(database.status());
-  const auto figures = measure(options, *database);
+  Result<PoolOfCommand> pool = open_pool(options.pool, options.keep, bytes, open);
+  if (!pool.ok()) return could_not_run(pool.status());
+  Database& database = pool->database;
+  const auto figures = measure(options, database);
   if (!figures.ok()) return could_not_run(figures.status());
-  const Statistics statistics = database->statistics();
+  const Statistics statistics = database.statistics();
   print(options, statistics, *figures);
   return finish_with_json(options.json, to_json(options, statistics, *figures), kExitOk);
 }

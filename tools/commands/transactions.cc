@@ -237,19 +237,15 @@ int run_command(TransactionsOptions options) {
   options.starvation.seed = options.skew.seed;
   // Each row is there twice, for a while; 64 bytes, and its entries in the indexes.
   const std::uint64_t bytes = options.large.rows * 256 + (std::uint64_t{512} << 20);
-  Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, bytes);
-  if (!pool.ok()) return could_not_run(pool.status());
-  if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
   OpenOptions open;
-  open.path = pool->path();
   open.mode = OpenMode::kCreate;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{4} << 30);
   open.index_place = options.index_place;
-  Result<Database> database = Database::open(open);
-  if (!database.ok()) return could_not_run(database.status());
+  Result<PoolOfCommand> pool = open_pool(options.pool, options.keep, bytes, open);
+  if (!pool.ok()) return could_not_run(pool.status());
   TransactionsFigures figures;
-  if (const Status s = measure(options, *database, figures); !s.ok()) return could_not_run(s);
-  print(options, figures, pool->path());
+  if (const Status s = measure(options, pool->database, figures); !s.ok()) return could_not_run(s);
+  print(options, figures, pool->file.path());
   return finish_with_json(options.json, to_json(options, figures),
                           figures.held() ? kExitOk : kExitCheckFailed);
 }

@@ -160,15 +160,11 @@ class YcsbCommand {
       : options_(options), run_(options.run()) {}
 
   Status run(YcsbFigures& figures) {
-    Result<PoolFile> pool =
-        PoolFile::choose(options_.database.pool, options_.database.keep, bytes_wanted());
+    Result<PoolOfCommand> pool = open_pool(options_.database.pool, options_.database.keep,
+                                           bytes_wanted(), options_.database.open(options_.users));
     if (!pool.ok()) return std::move(pool).status();
-    if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
-    figures.pool_path = pool->path();
-    Result<Database> database =
-        Database::open(options_.database.open(pool->path(), options_.users));
-    if (!database.ok()) return std::move(database).status();
-    return run_on(*database, figures);
+    figures.pool_path = pool->file.path();
+    return run_on(pool->database, figures);
   }
 
  private:

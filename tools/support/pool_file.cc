@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "flugs/try.h"
 #include "tools/support/text_table.h"
 
 namespace flugs::tools {
@@ -72,6 +73,15 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
   if (!pool.existed_ && !keep) pool.temporary_ = TemporaryFile(pool.path_);
   if (!pool.existed_ && keep) pool.kept_ = KeptFile(pool.path_);
   return pool;
+}
+
+Result<PoolOfCommand> open_pool(const std::string& path, bool keep, std::uint64_t bytes_wanted,
+                                OpenOptions options) {
+  FLUGS_ASSIGN(PoolFile file, PoolFile::choose(path, keep, bytes_wanted));
+  if (!file.remark().empty()) fmt::print("{}\n", file.remark());
+  options.path = file.path();
+  FLUGS_ASSIGN(Database database, Database::open(options));
+  return PoolOfCommand{std::move(file), std::move(database)};
 }
 
 std::uint64_t shared_memory_free_bytes() { return directory_free_bytes(kSharedMemory); }

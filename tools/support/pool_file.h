@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "flugs/database.h"
+#include "flugs/open_options.h"
 #include "flugs/status.h"
 #include "tools/support/cleanup.h"
 
@@ -46,6 +48,16 @@ class PoolFile {
   TemporaryFile temporary_;
   KeptFile kept_;
 };
+
+/// The pool of a command, open.
+struct PoolOfCommand {
+  PoolFile file;
+  Database database;  // destroyed first
+};
+/// Chooses a pool as PoolFile::choose does, prints its remark, and opens it with `options`, whose
+/// path it sets. Fails as the two do.
+Result<PoolOfCommand> open_pool(const std::string& path, bool keep, std::uint64_t bytes_wanted,
+                                OpenOptions options);
 
 /// Bytes that a file in a directory can grow to; 0 when we may not write there.
 std::uint64_t directory_free_bytes(const std::string& directory);

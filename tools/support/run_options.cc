@@ -16,8 +16,8 @@ const char* durability_name(Durability durability) noexcept {
 
 }  // namespace
 
-OpenOptions PoolRunOptions::open(const std::string& path, std::uint32_t users) const {
-  OpenOptions options = tatp_open_options(path, OpenMode::kOpenOrCreate, users, {});
+OpenOptions PoolRunOptions::open(std::uint32_t users) const {
+  OpenOptions options = tatp_open_options({}, OpenMode::kOpenOrCreate, users, {});
   options.tuning.merge_niceness = merge.niceness;
   options.index_place = index_place;
   options.tuning.clock = clock;

@@ -21,7 +21,8 @@ struct PoolRunOptions {
   std::uint32_t journal_mb = 0;  ///< 0: by the size of the pool
   CommitClock clock = CommitClock::kAutomatic;
 
-  OpenOptions open(const std::string& path, std::uint32_t users) const;
+  /// How its pool is opened, but for the path.
+  OpenOptions open(std::uint32_t users) const;
   /// What a commit of this run guarantees.
   const std::string& guarantee(const Statistics& statistics) const noexcept;
   /// The options, what the database made of them, the commit that was measured, and the machine.
