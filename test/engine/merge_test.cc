@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "flugs/expression.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "test/query/query_world.h"
+#include "test/support/complaint.h"
 
 using namespace flugs;
 using namespace flugs::query;

@@ -7,6 +7,7 @@
 
 #include "bench/random/random_steps.h"
 #include "flugs/merge.h"
+#include "pmem/space/extent_allocator.h"
 #include "test/support/random.h"
 #include "test/support/taken_space.h"
 #include "test/support/temporary_database.h"
