@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "flugs/try.h"
+
 namespace flugs::duckdb {
 
 namespace {

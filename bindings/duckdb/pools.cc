@@ -3,6 +3,7 @@
 #include <map>
 
 #include "bindings/pools/open_files.h"
+#include "flugs/try.h"
 
 namespace flugs::duckdb {
 
