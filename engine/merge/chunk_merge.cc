@@ -317,7 +317,8 @@ bool ChunkMerge::has_room_for_records(std::uint64_t group_bytes) const {
 }
 
 // Else the group must leave the reserve alone: a merge of a full pool would leave less room than
-// before. Then the chunk stays as it is.
+// before. Then the chunk stays as it is. A chunk that keeps a column's former edition may take what
+// the reserve has for merges: when the last one is gone, more comes back.
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (is_better_left(bytes))
     return Status(StatusCode::kOutOfSpace,
@@ -325,9 +326,9 @@ Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
                               table_.name(), chunk_))
         .with_part(SchemaPart::of(table_.name()));
   if (before_ != 0) return pool_.allocator().allocate_below(bytes, before_, persister_);
-  return pool_.allocator().allocate(bytes, persister_,
-                                    frees_room(bytes) ? purpose_ : pmem::Purpose::kNewData,
-                                    pmem::Zeros::kUnshared);
+  pmem::Purpose purpose = gives_former_back_ ? pmem::Purpose::kMerge : pmem::Purpose::kNewData;
+  if (frees_room(bytes)) purpose = purpose_;
+  return pool_.allocator().allocate(bytes, persister_, purpose, pmem::Zeros::kUnshared);
 }
 
 // Single rows are read by key; those of a narrow table are read from the columns.

@@ -85,10 +85,33 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     gained += bytes - needed;
     wasteful.push_back(i);
   }
+  if (!table_.data().has_texts() || !is_room_short(space)) {
+    table_.reclaim_checks().end_put_off();
+    return wasteful;
+  }
   // All chunks become groups then, their free rows are gone, and new rows are wider.
-  const bool is_short = table_.data().has_texts() && is_room_short(space);
-  if (is_short && gained < 2 * bytes_of_free_rows()) return {};
+  if (gained < 2 * bytes_of_free_rows()) return {};
+  // A chunk that stays would keep the present data beside the new.
+  const bool may_wait = !wasteful.empty() && may_keep_a_chunk();
+  if (may_wait && table_.reclaim_checks().put_off(space.refusals)) {
+    columns_lack_room_ = true;
+    return {};
+  }
   return wasteful;
+}
+
+// Whether a chunk of rows may stay as it is, because its group may take more than the chunk, and
+// then must leave the reserve alone. A column takes in a group what its values take, or less.
+bool TableMerge::may_keep_a_chunk() const {
+  constexpr std::uint64_t kTextCellBytes = 16;
+  std::uint64_t row_bytes = 0;
+  for (const columns::Column* column : table_.columns())
+    if (!column->is_dropped())
+      row_bytes += column->is_text() ? kTextCellBytes : facts_of(column->type()).payload_bits / 8;
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk)
+    if (rows_.group(chunk) == nullptr && used_rows(chunk) * row_bytes > rows_.bytes_of_chunk(chunk))
+      return true;
+  return false;
 }
 
 bool TableMerge::may_have_wasteful_columns() const {
@@ -121,6 +144,7 @@ Status TableMerge::rewrite_columns() {
     table_.note_readers_of_replaced(slots_.advance());
   }
   if (report_.columns_rewritten == 0) return {};
+  table_.reclaim_checks().end_put_off();
   rows_.close_former_tail();
   std::vector<Candidate> chosen = std::exchange(candidates_, {});
   auto next = chosen.begin();

@@ -103,6 +103,7 @@ class TableMerge {
   bool may_have_wasteful_columns() const;
   void add_sparse(const std::vector<std::size_t>& sparse, Plan& plan);
   std::uint64_t former_bytes() const noexcept;
+  bool may_keep_a_chunk() const;
   std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
   Status rewrite_columns();

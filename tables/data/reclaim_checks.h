@@ -28,6 +28,16 @@ class ReclaimChecks {
   void note_no_room(std::size_t column, std::uint64_t free_bytes_wanted) {
     check_of(column).free_bytes_wanted = free_bytes_wanted;
   }
+  /// Whether columns may begin anew later, in a pool with little room. A program that merges after
+  /// each refused write is told so twice. `refusals` is the pool's count (pmem::SpaceReport).
+  bool put_off(std::uint64_t refusals) {
+    constexpr int kTimesMax = 2;
+    if (refusals != put_off_at_) ++times_put_off_;
+    put_off_at_ = refusals;
+    return times_put_off_ <= kTimesMax;
+  }
+  /// They began anew, or there is room.
+  void end_put_off() noexcept { times_put_off_ = 0; }
 
  private:
   struct Check {
@@ -40,6 +50,8 @@ class ReclaimChecks {
   }
 
   std::vector<Check> checks_;
+  std::uint64_t put_off_at_ = 0;
+  int times_put_off_ = 0;  // each at another count
 };
 
 }  // namespace flugs::engine
