@@ -12,9 +12,7 @@
 namespace flugs::test {
 namespace {
 
-constexpr ColumnId kId{0};
 constexpr ColumnId kAmount{1};
-constexpr ColumnId kNoteColumn{2};
 
 TableSchema accounts_schema(const std::string& name) {
   TableSchema schema(name);

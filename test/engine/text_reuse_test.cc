@@ -13,7 +13,6 @@
 namespace flugs::test {
 namespace {
 
-constexpr ColumnId kNoteId{0};
 constexpr ColumnId kNoteText{1};
 constexpr ColumnId kNoteCount{2};
 

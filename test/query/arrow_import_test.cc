@@ -24,7 +24,7 @@ using Columns = std::vector<ArrowColumn>;
 /// A table with one nullable column "c", and what Arrow columns make of it.
 class OneColumn {
  public:
-  explicit OneColumn(Type type, std::uint8_t scale = 0) : type_(type) {
+  explicit OneColumn(Type type, std::uint8_t scale = 0) {
     TableSchema schema("t");
     schema.column("c", type);
     if (type == Type::kDecimal) schema.scale(scale);
@@ -70,7 +70,6 @@ class OneColumn {
 
  private:
   MemoryDatabase database_;
-  Type type_;
   TableId table_;
   ArrowReleases releases_;
   int calls_ = 0;
