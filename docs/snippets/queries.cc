@@ -175,6 +175,16 @@ Status expressions(const Transaction& reader) {
   return expect(result.row_count() == 1, "one group");
 }
 
+Status some(const Transaction& reader) {
+  // --8<-- [start:some]
+  const Query of_weekdays = Query::table("orders").group_by(
+      {weekday(col("at")).as("weekday")},
+      {count(), sum("total").where(col("total") >= 100).as("of_large_ones")});
+  // --8<-- [end:some]
+  FLUGS_ASSIGN(const QueryResult result, of_weekdays.run(reader));
+  return expect(result.row_count() >= 1, "a weekday");
+}
+
 Status scan(const Database& database, const Transaction& reader) {
   FLUGS_ASSIGN(const Table orders, database.table("orders"));
   FLUGS_ASSIGN(const ColumnId total, orders.column("total"));
@@ -201,6 +211,7 @@ Status queries(Database& database) {
   FLUGS_TRY(to_other_libraries(reader));
   FLUGS_TRY(bounded(reader));
   FLUGS_TRY(expressions(reader));
+  FLUGS_TRY(some(reader));
   FLUGS_TRY(scan(database, reader));
   return report(database);
 }

@@ -81,6 +81,11 @@ class Expr {
   Expr starts_with(std::string_view prefix) const;
   Expr ends_with(std::string_view suffix) const;
   Expr contains(std::string_view part) const;
+  /// Tests a text for a pattern, in which `%` stands for any bytes and `_` for one character (one
+  /// byte in a column of bytes). Behind the byte `escape`, if that is not 0, `%`, `_` and `escape`
+  /// stand for themselves; a pattern in which it has another byte behind it, or none, fails the
+  /// query with kInvalidArgument.
+  Expr like(std::string_view pattern, char escape = 0) const;
 
   friend Expr operator==(const Expr& a, const Expr& b) { return equal(a, b); }
   friend Expr operator!=(const Expr& a, const Expr& b) { return not_equal(a, b); }
@@ -129,17 +134,83 @@ Expr date(int year, unsigned month, unsigned day);
 Expr timestamp(int year, unsigned month, unsigned day, unsigned hour = 0, unsigned minute = 0,
                unsigned second = 0);
 
-// Parts of a date or a timestamp, as integers: year, month 1 to 12, day of the month 1 to 31.
+// Parts of a date or a timestamp, as integers. A date is its midnight.
 Expr year(const Expr& time);
-Expr month(const Expr& time);
-Expr day(const Expr& time);
+Expr quarter(const Expr& time);      ///< 1 to 4
+Expr month(const Expr& time);        ///< 1 to 12
+Expr day(const Expr& time);          ///< of the month, 1 to 31
+Expr day_of_year(const Expr& time);  ///< 1 to 366
+Expr weekday(const Expr& time);      ///< 1 (Monday) to 7 (Sunday), as ISO 8601 counts
+Expr hour(const Expr& time);         ///< 0 to 23
+Expr minute(const Expr& time);       ///< 0 to 59
+Expr second(const Expr& time);       ///< 0 to 59
+
+enum class TimeUnit : std::uint8_t {
+  kYear,
+  kQuarter,
+  kMonth,
+  kWeek,  ///< begins on Monday
+  kDay,
+  kHour,
+  kMinute,
+  kSecond
+};
+/// The beginning of the unit in which a date or timestamp lies, of the same type.
+Expr truncate_time(TimeUnit unit, const Expr& time);
+/// A date or timestamp so many months later (earlier, if `months` is negative), on the same day of
+/// the month or, if that month is shorter, on its last one.
+Expr add_months(const Expr& time, const Expr& months);
+/// A timestamp's day. Of a text like "2026-11-30" that day; NULL if the text is no date.
+Expr to_date(const Expr& from);
+/// A date's midnight; a timestamp as it is.
+Expr to_timestamp(const Expr& time);
+
+// Functions of texts (string or bytes). Those that make a text give one of their argument's type.
 /// `length` bytes of a text from byte `first` on, counted from 1. Fewer where the text ends
 /// earlier.
 Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length);
 /// The value of a text's first byte, 0 to 255; 0 for an empty text.
 Expr first_byte(const Expr& text);
-/// A number as a double.
-Expr to_double(const Expr& number);
+/// Characters, which are bytes in a column of bytes.
+Expr length(const Expr& text);
+Expr byte_length(const Expr& text);
+/// With the letters A to Z small, or a to z large. Other characters stay as they are.
+Expr lower(const Expr& text);
+Expr upper(const Expr& text);
+enum class Sides : std::uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
+/// Without the spaces (bytes of value 32) at these sides.
+Expr trim(const Expr& text, Sides sides = Sides::kBoth);
+/// The texts one behind the other. Not of string and bytes together.
+Expr concat(std::vector<Expr> texts);
+/// The place of the first byte of `part` in `text`, counted in characters from 1; 0 if it is not
+/// there.
+Expr position(const Expr& text, const Expr& part);
+/// A number, truth value, date or timestamp as people write it: 12.50, true, 2026-11-30. A string
+/// as it is.
+Expr to_text(const Expr& value);
+
+// Functions of numbers. Where they are not defined, as the root of -1 is not, they are NULL.
+/// Of the argument's type; int64 for integers.
+Expr absolute(const Expr& number);
+/// The next integer below or above: int64, of a double a double.
+Expr floor(const Expr& number);
+Expr ceiling(const Expr& number);
+/// Rounded to so many decimal places, half away from zero; -2: to hundreds. An int64, a decimal of
+/// at most so many places, or a double.
+Expr round(const Expr& number, int places = 0);
+// Doubles.
+Expr square_root(const Expr& number);
+Expr logarithm(const Expr& number);  ///< the natural one
+Expr exponential(const Expr& number);
+Expr power(const Expr& base, const Expr& exponent);
+/// The quotient of integers without its fraction, an int64. NULL for a divisor of 0.
+Expr quotient(const Expr& dividend, const Expr& divisor);
+/// A number as a double. Of a text the number that it is, all of it; NULL if it is none.
+Expr to_double(const Expr& from);
+/// A number without its fraction. Of a text the integer that it is; NULL if it is none.
+Expr to_int64(const Expr& from);
+/// A number as a decimal of this scale, 0 to 18, rounded half away from zero.
+Expr to_decimal(const Expr& number, std::uint8_t scale);
 
 /// A column's new value in a write by condition (Transaction::update_where): an expression of the
 /// columns of the row as it was before.
@@ -190,6 +261,8 @@ struct Aggregate {
   std::string name;  ///< name of the result's column; empty: like "sum(price)"
 
   Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name)}; }
+  /// The aggregate of the rows for which `condition` is true.
+  Aggregate where(const Expr& condition) const;
 };
 
 /// Counts rows.

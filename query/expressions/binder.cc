@@ -57,7 +57,7 @@ BoundPtr Binder::node(Op op, DataType type, std::string label) {
 }
 
 BoundPtr Binder::bind(const Expr& expr, bool may_be_coded) {
-  BoundPtr bound = with_lookups(bind_node(expr));
+  BoundPtr bound = kept(with_lookups(bind_node(expr)));
   if (!may_be_coded) return bound;
   if (bound->op == Op::kColumn && bound->domain) {
     bound->form = Form::kCode;
@@ -114,6 +114,7 @@ BoundPtr Binder::bind_node(const Expr& expr) {
     case Op::kStartsWith:
     case Op::kEndsWith:
     case Op::kContains:
+    case Op::kLike:
       return bind_text_predicate(from, std::move(label));
     case Op::kAdd:
     case Op::kSubtract:
@@ -388,6 +389,9 @@ BoundPtr Binder::bind_text_predicate(const ExprNode& from, std::string label) {
   if (lane_of(subject->type) != Lane::kText) type_error(label, "text", subject->type);
   BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
   made->text = from.text;
+  if (from.op == Op::kLike)
+    made->like = std::make_shared<const LikePattern>(
+        from.text, static_cast<char>(from.first), subject->type.type == Type::kBytes, made->label);
   made->args.push_back(std::move(subject));
   return made;
 }

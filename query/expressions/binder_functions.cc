@@ -59,33 +59,6 @@ BoundPtr Binder::bind_arithmetic(const ExprNode& from, std::string label) {
   return made;
 }
 
-BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
-  FLUGS_CHECK(from.args.size() == 1);
-  BoundPtr subject = bind_node(from.args[0]);
-  const bool of_text = from.op == Op::kSubstring || from.op == Op::kFirstByte;
-  const bool of_time = from.op == Op::kYear || from.op == Op::kMonth || from.op == Op::kDay;
-  if (subject->is_untyped_null)
-    give_type(subject, {of_text ? Type::kString : of_time ? Type::kDate : Type::kDouble, 0});
-  const bool fits = of_text   ? lane_of(subject->type) == Lane::kText
-                    : of_time ? is_time(subject->type)
-                              : is_number(subject->type);
-  if (!fits)
-    fail(StatusCode::kInvalidArgument,
-         fmt::format("{}: not defined for {}", label, to_string(subject->type)));
-  if (from.op == Op::kSubstring && from.first == 0)
-    fail(StatusCode::kInvalidArgument, label + ": the first byte is 1");
-  if (from.op == Op::kToDouble) {
-    convert_to(subject, {Type::kDouble, 0});
-    return subject;
-  }
-  const DataType type = from.op == Op::kSubstring ? subject->type : DataType{Type::kInt64, 0};
-  BoundPtr made = node(from.op, type, std::move(label));
-  made->first = from.first;
-  made->length = from.length;
-  made->args.push_back(std::move(subject));
-  return made;
-}
-
 BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
   FLUGS_CHECK(from.args.size() % 2 ==
               1);  // conditions with their values, and the value of the rest
@@ -131,6 +104,7 @@ BoundPtr Binder::with_lookups(BoundPtr expr) {
   collect_columns(*expr, columns);
   const CodeDomain* domain = columns.size() == 1 ? schema_[columns[0]].domain.get() : nullptr;
   if (domain != nullptr && domain->count() != 0 && domain->count() <= lookup_codes_max_) {
+    expr = kept(std::move(expr));  // first: the slots below a lookup come before its own
     BoundPtr made = node(Op::kLookup, expr->type, expr->label);
     made->column = columns[0];
     made->domain = schema_[columns[0]].domain;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "query/expressions/expr_node.h"
+#include "query/expressions/like_pattern.h"
 #include "query/vectors/integer_set.h"
 #include "query/vectors/text_store.h"
 #include "query/vectors/vec.h"
@@ -17,6 +18,8 @@
 namespace flugs::query {
 
 struct BoundExpr;
+/// Fails with kOverflow: a result of the expression does not fit its type.
+[[noreturn]] void fail_by_overflow(const BoundExpr& expr);
 
 /// The value of an expression of one column, for each code of the column's domain.
 struct LookupTable {
@@ -49,7 +52,10 @@ struct BoundExpr {
   bool is_untyped_null = false;                     ///< kConstant
   std::string text;                                 ///< patterns
   std::uint32_t first = 0, length = 0;              ///< kSubstring; kRescale: the exponent
-  std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen
+  std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen;
+                                                    ///< rounding: the divisor, the factor behind
+  std::shared_ptr<const LikePattern> like;          ///< kLike
+  TextStore* texts_kept = nullptr;                  ///< of functions that compute texts
   IntegerSet ints;                                  ///< kIn; doubles by their bits
   std::unordered_set<std::string_view> texts;       ///< kIn
   bool in_has_null = false;
@@ -103,7 +109,19 @@ class Binder {
   BoundPtr bind_text_predicate(const ExprNode& from, std::string label);
   BoundPtr bind_arithmetic(const ExprNode& from, std::string label);
   BoundPtr bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string label);
+  BoundPtr bind_subject(const Expr& from, DataType type_of_null);
   BoundPtr bind_function(const ExprNode& from, std::string label);
+  BoundPtr bind_time_function(const ExprNode& from, std::string label);
+  BoundPtr bind_text_function(const ExprNode& from, std::string label);
+  BoundPtr bind_concat(const ExprNode& from, std::string label);
+  BoundPtr bind_to_text(BoundPtr subject, std::string label);
+  BoundPtr bind_number_function(const ExprNode& from, std::string label);
+  BoundPtr bind_real_function(const ExprNode& from, std::string label);
+  BoundPtr bind_quotient(const ExprNode& from, std::string label);
+  BoundPtr bind_rounding(const ExprNode& from, BoundPtr subject, std::string label);
+  BoundPtr bind_to_decimal(BoundPtr subject, std::uint8_t scale, std::string label);
+  BoundPtr with_argument(Op op, DataType type, BoundPtr argument, std::string label);
+  BoundPtr kept(BoundPtr text);
   BoundPtr bind_case(const ExprNode& from, std::string label);
   BoundPtr convert(Op op, DataType type, BoundPtr from);
   BoundPtr with_lookups(BoundPtr expr);
@@ -139,6 +157,11 @@ class Evaluator {
   /// number.
   std::size_t select(const BoundExpr& condition, const Batch& batch, std::uint32_t* positions);
 
+  /// The memory of computed texts of earlier batches is used again.
+  void let_texts_go() noexcept {
+    if (kept_ != nullptr) kept_->clear();
+  }
+
  private:
   ColumnView column(const BoundExpr& expr, const Batch& batch);
   ColumnView lookup(const BoundExpr& expr, const Batch& batch);
@@ -153,8 +176,25 @@ class Evaluator {
   ColumnView real_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);
   ColumnView conversion(const BoundExpr& expr, const Batch& batch);
   ColumnView coarsened(const BoundExpr& expr, const Batch& batch);
+  ColumnView function(const BoundExpr& expr, const Batch& batch);
+  ColumnView number_function(const BoundExpr& expr, const Batch& batch);
+  ColumnView integer_function(const BoundExpr& expr, const Batch& batch);
+  ColumnView real_function(const BoundExpr& expr, const Batch& batch);
+  ColumnView integer_of_real(const BoundExpr& expr, const Batch& batch);
+  ColumnView quotient(const BoundExpr& expr, const Batch& batch);
+  ColumnView power(const BoundExpr& expr, const Batch& batch);
+  ColumnView parsed(const BoundExpr& expr, const Batch& batch);
   ColumnView calendar(const BoundExpr& expr, const Batch& batch);
-  ColumnView text_function(const BoundExpr& expr, const Batch& batch);
+  ColumnView time_of_day(const BoundExpr& expr, const Batch& batch);
+  ColumnView truncated_time(const BoundExpr& expr, const Batch& batch);
+  ColumnView day_of_moment(const BoundExpr& expr, const Batch& batch);
+  ColumnView months_later(const BoundExpr& expr, const Batch& batch);
+  ColumnView text_measure(const BoundExpr& expr, const Batch& batch);
+  ColumnView text_position(const BoundExpr& expr, const Batch& batch);
+  ColumnView text_part(const BoundExpr& expr, const Batch& batch);
+  ColumnView computed_text(const BoundExpr& expr, const Batch& batch);
+  ColumnView concatenation(const BoundExpr& expr, const Batch& batch);
+  ColumnView kept_text(const BoundExpr& expr, const Batch& batch);
   ColumnView case_when(const BoundExpr& expr, const Batch& batch);
   Batch subset(const BoundExpr& expr, const Batch& batch, const std::vector<std::uint32_t>& rows);
 
@@ -166,7 +206,12 @@ class Evaluator {
     return slots_[expr.slot];
   }
 
+  /// Empty memory for the texts of a node, until it is evaluated again.
+  TextArena& arena(const BoundExpr& expr);
+
   std::vector<Vec> slots_;
+  std::vector<std::unique_ptr<TextArena>> arenas_;  // by slot, those that compute texts
+  TextArena* kept_ = nullptr;                       // in the run's TextStore
 };
 
 }  // namespace flugs::query

@@ -34,25 +34,79 @@ ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
     case Op::kStartsWith:
     case Op::kEndsWith:
     case Op::kContains:
+    case Op::kLike:
       return text_predicate(expr, batch);
     case Op::kRescale:
     case Op::kToInstant:
-    case Op::kToDouble:
       return conversion(expr, batch);
+    case Op::kToDouble:
+      return expr.args[0]->form == Form::kText ? parsed(expr, batch) : conversion(expr, batch);
     case Op::kCoarsen:
       return coarsened(expr, batch);
-    case Op::kYear:
-    case Op::kMonth:
-    case Op::kDay:
-      return calendar(expr, batch);
-    case Op::kSubstring:
-    case Op::kFirstByte:
-      return text_function(expr, batch);
     case Op::kCase:
       return case_when(expr, batch);
-    default:
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide:
+    case Op::kRemainder:
       return arithmetic(expr, batch);
+    default:
+      return function(expr, batch);
   }
+}
+
+ColumnView Evaluator::function(const BoundExpr& expr, const Batch& batch) {
+  switch (expr.op) {
+    case Op::kYear:
+    case Op::kQuarter:
+    case Op::kMonth:
+    case Op::kDay:
+    case Op::kDayOfYear:
+    case Op::kWeekday:
+      return calendar(expr, batch);
+    case Op::kHour:
+    case Op::kMinute:
+    case Op::kSecond:
+      return time_of_day(expr, batch);
+    case Op::kTruncateTime:
+      return truncated_time(expr, batch);
+    case Op::kAddMonths:
+      return months_later(expr, batch);
+    case Op::kToDate:
+      return expr.args[0]->form == Form::kText ? parsed(expr, batch) : day_of_moment(expr, batch);
+    case Op::kSubstring:
+    case Op::kTrim:
+      return text_part(expr, batch);
+    case Op::kFirstByte:
+    case Op::kLength:
+    case Op::kByteLength:
+      return text_measure(expr, batch);
+    case Op::kPosition:
+      return text_position(expr, batch);
+    case Op::kLower:
+    case Op::kUpper:
+    case Op::kToText:
+      return computed_text(expr, batch);
+    case Op::kConcat:
+      return concatenation(expr, batch);
+    case Op::kKeepText:
+      return kept_text(expr, batch);
+    case Op::kQuotient:
+      return quotient(expr, batch);
+    case Op::kPower:
+      return power(expr, batch);
+    default:
+      return number_function(expr, batch);
+  }
+}
+
+TextArena& Evaluator::arena(const BoundExpr& expr) {
+  if (arenas_.size() <= expr.slot) arenas_.resize(expr.slot + 1);
+  std::unique_ptr<TextArena>& own = arenas_[expr.slot];
+  if (own == nullptr) own = std::make_unique<TextArena>(expr.texts_kept->budget());
+  own->clear();
+  return *own;
 }
 
 const std::uint8_t* Evaluator::merged_nulls(const BoundExpr& expr, const std::uint8_t* a,

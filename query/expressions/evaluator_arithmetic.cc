@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/calendar.h"
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"
@@ -12,16 +11,6 @@
 namespace flugs::query {
 
 namespace {
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
-  FLUGS_DCHECK(b > 0);
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
-[[noreturn]] void overflow(const BoundExpr& expr) {
-  fail(StatusCode::kOverflow,
-       fmt::format("{}: a result does not fit {}", expr.label, to_string(expr.type)));
-}
 
 // The value at a NULL is 0, but 0 and the other operand may overflow: NULLs do not count.
 template <typename Function>
@@ -39,13 +28,12 @@ bool checked(ColumnView a, ColumnView b, const std::uint8_t* nulls, std::size_t 
   return wrong;
 }
 
-// The single form of a double that is compared and hashed.
-double normal(double v) noexcept {
-  if (v != v) return std::numeric_limits<double>::quiet_NaN();
-  return v == 0 ? 0.0 : v;
-}
-
 }  // namespace
+
+void fail_by_overflow(const BoundExpr& expr) {
+  fail(StatusCode::kOverflow,
+       fmt::format("{}: a result does not fit {}", expr.label, to_string(expr.type)));
+}
 
 ColumnView Evaluator::arithmetic(const BoundExpr& expr, const Batch& batch) {
   FLUGS_DCHECK(is_arithmetic(expr.op) && expr.args.size() == 2);
@@ -90,7 +78,7 @@ ColumnView Evaluator::integer_arithmetic(const BoundExpr& expr, ColumnView a, Co
     for (std::size_t i = 0; i < n; ++i)
       wrong |=
           result[i] != static_cast<std::int32_t>(result[i]) && (nulls == nullptr || nulls[i] == 0);
-  if (wrong) overflow(expr);
+  if (wrong) fail_by_overflow(expr);
   return {result, nulls};
 }
 
@@ -143,7 +131,7 @@ ColumnView Evaluator::conversion(const BoundExpr& expr, const Batch& batch) {
   bool wrong = false;
   for (std::size_t i = 0; i < n; ++i)
     wrong |= __builtin_mul_overflow(a.ints()[i], factor, result + i);  // 0 at a NULL
-  if (wrong) overflow(expr);
+  if (wrong) fail_by_overflow(expr);
   return {result, a.nulls};
 }
 
@@ -160,42 +148,6 @@ ColumnView Evaluator::coarsened(const BoundExpr& expr, const Batch& batch) {
     result[i] = is_whole ? a.ints()[i] / ratio : 0;
   }
   return {result, nulls};
-}
-
-ColumnView Evaluator::calendar(const BoundExpr& expr, const Batch& batch) {
-  const ColumnView a = evaluate(*expr.args[0], batch);
-  constexpr DataType kDays{Type::kDate, 0};
-  const DataType from = expr.args[0]->type;
-  const std::int64_t units_per_day = from == kDays ? 1 : unit_ratio(from, kDays);
-  std::int64_t* result = out(expr).ints(batch.rows);
-  for (std::size_t i = 0; i < batch.rows; ++i) {
-    const std::int64_t time = a.ints()[i];
-    const CivilDate date =
-        civil_from_days(units_per_day == 1 ? time : floor_div(time, units_per_day));
-    result[i] = expr.op == Op::kYear    ? date.year
-                : expr.op == Op::kMonth ? std::int64_t{date.month}
-                                        : std::int64_t{date.day};
-  }
-  return {result, a.nulls};
-}
-
-ColumnView Evaluator::text_function(const BoundExpr& expr, const Batch& batch) {
-  const ColumnView a = evaluate(*expr.args[0], batch);
-  const std::size_t n = batch.rows;
-  if (expr.op == Op::kFirstByte) {
-    std::int64_t* result = out(expr).ints(n);
-    for (std::size_t i = 0; i < n; ++i)
-      result[i] = a.texts()[i].empty() ? 0 : static_cast<unsigned char>(a.texts()[i][0]);
-    return {result, a.nulls};
-  }
-  FLUGS_DCHECK(expr.op == Op::kSubstring && expr.first >= 1);
-  std::string_view* result = out(expr).texts(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::string_view text = a.texts()[i];
-    result[i] =
-        text.size() < expr.first ? std::string_view() : text.substr(expr.first - 1, expr.length);
-  }
-  return {result, a.nulls};
 }
 
 }  // namespace flugs::query

@@ -31,11 +31,12 @@ void compare_by(Op op, const T* a, const T* b, std::size_t n, std::int64_t* out,
   }
 }
 
-bool matches(Op op, std::string_view text, std::string_view pattern) noexcept {
-  if (op == Op::kStartsWith) return text.starts_with(pattern);
-  if (op == Op::kEndsWith) return text.ends_with(pattern);
-  FLUGS_DCHECK(op == Op::kContains);
-  return text.find(pattern) != std::string_view::npos;
+bool matches(const BoundExpr& predicate, std::string_view text) noexcept {
+  if (predicate.op == Op::kLike) return predicate.like->matches(text);
+  if (predicate.op == Op::kStartsWith) return text.starts_with(predicate.text);
+  if (predicate.op == Op::kEndsWith) return text.ends_with(predicate.text);
+  FLUGS_DCHECK(predicate.op == Op::kContains);
+  return text.find(predicate.text) != std::string_view::npos;
 }
 
 }  // namespace
@@ -131,8 +132,7 @@ ColumnView Evaluator::membership(const BoundExpr& expr, const Batch& batch) {
 ColumnView Evaluator::text_predicate(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
   std::int64_t* result = out(expr).ints(batch.rows);
-  for (std::size_t i = 0; i < batch.rows; ++i)
-    result[i] = matches(expr.op, a.texts()[i], expr.text) ? 1 : 0;
+  for (std::size_t i = 0; i < batch.rows; ++i) result[i] = matches(expr, a.texts()[i]) ? 1 : 0;
   return {result, a.nulls};
 }
 

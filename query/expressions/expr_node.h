@@ -38,12 +38,43 @@ enum class Op : std::uint8_t {
   kSubstring,
   kFirstByte,
   kToDouble,
+  kLike,  ///< `text` is the pattern, `first` the escape character or 0
+  kLower,
+  kUpper,
+  kTrim,    ///< `first`: the sides (Sides)
+  kConcat,  ///< any number of texts
+  kLength,
+  kByteLength,
+  kPosition,  ///< of the second text in the first
+  kToText,
+  kAbsolute,
+  kFloor,
+  kCeiling,
+  kRound,  ///< `first`: decimal places, as an int32
+  kSquareRoot,
+  kLogarithm,
+  kExponential,
+  kPower,
+  kQuotient,
+  kToInteger,
+  kToDecimal,  ///< `first`: the scale
+  kToDate,
+  kToTimestamp,
+  kHour,
+  kMinute,
+  kSecond,
+  kWeekday,
+  kDayOfYear,
+  kQuarter,
+  kTruncateTime,  ///< `first`: a TimeUnit
+  kAddMonths,
   kCase,       ///< condition, value, condition, value, ..., otherwise
   kRescale,    ///< an exact number times 10^first; only the binder makes it and the next three
   kToInstant,  ///< a date as a timestamp
   kCoarsen,    ///< a value in a unit that is factors[0] times its own; NULL if the result is not
                ///< whole
   kLookup,     ///< an expression of one column, by the column's code
+  kKeepText,   ///< a computed text, in memory that outlives the batch
 };
 /// The operators whose result the evaluator computes from two numbers.
 constexpr bool is_arithmetic(Op op) noexcept { return op >= Op::kAdd && op <= Op::kRemainder; }
@@ -86,7 +117,7 @@ struct ExprNode {
   std::string text;          ///< a column's name; the pattern of a text predicate
   std::string error;         ///< why there is no such expression; then it has no arguments
   Literal literal;           ///< kConstant
-  std::uint32_t first = 0;   ///< kSubstring
+  std::uint32_t first = 0;   ///< kSubstring, and as Op says
   std::uint32_t length = 0;  ///< kSubstring
   std::uint32_t levels = 1;  ///< this level and those below it
   std::uint32_t nodes = 1;   ///< nodes of the whole expression, each counted as often as it is an
@@ -95,6 +126,9 @@ struct ExprNode {
 
 /// An expression whose use fails with kInvalidArgument and the reason `why`.
 Expr wrong(std::string why);
+/// Makes every expression that has arguments, or one that is wrong: too large, or with a wrong
+/// argument.
+Expr make_expr(ExprNode made);
 
 /// The name of an output: given by as(), or a column's own, or the expression as text.
 std::string output_name(const Expr& expr);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "base/check.h"
 #include "query/expressions/expr_node.h"
 
@@ -40,13 +42,116 @@ std::string literal_text(const Literal& literal) {
   return literal.value.with_scale(literal.type.scale).to_string();
 }
 
+/// Of an operator on numbers, and of a conversion to or from one.
+const char* number_function_name(Op op) noexcept {
+  switch (op) {
+    case Op::kAbsolute:
+      return "absolute";
+    case Op::kFloor:
+      return "floor";
+    case Op::kCeiling:
+      return "ceiling";
+    case Op::kRound:
+      return "round";
+    case Op::kSquareRoot:
+      return "square_root";
+    case Op::kLogarithm:
+      return "logarithm";
+    case Op::kExponential:
+      return "exponential";
+    case Op::kPower:
+      return "power";
+    case Op::kQuotient:
+      return "quotient";
+    case Op::kToText:
+      return "to_text";
+    case Op::kToDouble:
+      return "to_double";
+    case Op::kToInteger:
+      return "to_int64";
+    case Op::kToDecimal:
+      return "to_decimal";
+    default:
+      return nullptr;
+  }
+}
+
+const char* unit_name(std::uint32_t unit) noexcept {
+  constexpr const char* kNames[] = {"year", "quarter", "month",  "week",
+                                    "day",  "hour",    "minute", "second"};
+  FLUGS_CHECK(unit < std::size(kNames));
+  return kNames[unit];
+}
+
+/// Of an operator that is written as a function; null: there is none.
+const char* function_name(const ExprNode& node) noexcept {
+  switch (node.op) {
+    case Op::kYear:
+      return "year";
+    case Op::kQuarter:
+      return "quarter";
+    case Op::kMonth:
+      return "month";
+    case Op::kDay:
+      return "day";
+    case Op::kDayOfYear:
+      return "day_of_year";
+    case Op::kWeekday:
+      return "weekday";
+    case Op::kHour:
+      return "hour";
+    case Op::kMinute:
+      return "minute";
+    case Op::kSecond:
+      return "second";
+    case Op::kTruncateTime:
+      return "truncate_time";
+    case Op::kAddMonths:
+      return "add_months";
+    case Op::kToDate:
+      return "to_date";
+    case Op::kToTimestamp:
+      return "to_timestamp";
+    case Op::kSubstring:
+      return "substring";
+    case Op::kFirstByte:
+      return "first_byte";
+    case Op::kLength:
+      return "length";
+    case Op::kByteLength:
+      return "byte_length";
+    case Op::kLower:
+      return "lower";
+    case Op::kUpper:
+      return "upper";
+    case Op::kTrim:
+      return node.first == 1 ? "trim_left" : node.first == 2 ? "trim_right" : "trim";
+    case Op::kConcat:
+      return "concat";
+    case Op::kPosition:
+      return "position";
+    default:
+      return number_function_name(node.op);
+  }
+}
+
 std::string function_text(const ExprNode& node, std::string_view name) {
   std::string text(name);
   text += "(";
+  if (node.op == Op::kTruncateTime) text += fmt::format("{}, ", unit_name(node.first));
   for (std::size_t i = 0; i < node.args.size(); ++i)
     text += (i == 0 ? "" : ", ") + node.args[i].to_string();
   if (node.op == Op::kSubstring) text += fmt::format(", {}, {}", node.first, node.length);
+  if (node.op == Op::kToDecimal) text += fmt::format(", {}", node.first);
+  if (node.op == Op::kRound && node.first != 0)
+    text += fmt::format(", {}", static_cast<std::int32_t>(node.first));
   return text + ")";
+}
+
+std::string like_text(const ExprNode& node, const std::string& subject) {
+  std::string text = fmt::format("{} like '{}'", subject, node.text);
+  if (node.first != 0) text += fmt::format(" escape '{}'", static_cast<char>(node.first));
+  return text;
 }
 
 std::string case_text(const ExprNode& node) {
@@ -112,22 +217,14 @@ std::string Expr::to_string() const {
       return fmt::format("{} ends with '{}'", operand(node.args[0]), node.text);
     case Op::kContains:
       return fmt::format("{} contains '{}'", operand(node.args[0]), node.text);
-    case Op::kYear:
-      return function_text(node, "year");
-    case Op::kMonth:
-      return function_text(node, "month");
-    case Op::kDay:
-      return function_text(node, "day");
-    case Op::kSubstring:
-      return function_text(node, "substring");
-    case Op::kFirstByte:
-      return function_text(node, "first_byte");
-    case Op::kToDouble:
-      return function_text(node, "to_double");
+    case Op::kLike:
+      return like_text(node, operand(node.args[0]));
     case Op::kCase:
       return case_text(node);
-    default:
-      return "?";
+    default: {
+      const char* name = function_name(node);
+      return name == nullptr ? "?" : function_text(node, name);
+    }
   }
 }
 

@@ -18,10 +18,7 @@ Expr wrong(std::string why) {
   return Expr(std::move(node));
 }
 
-namespace {
-
-// Makes every expression that has arguments.
-Expr make(ExprNode made) {
+Expr make_expr(ExprNode made) {
   std::uint32_t levels = 0;
   std::uint64_t nodes = 1;
   for (const Expr& arg : made.args) {
@@ -47,11 +44,13 @@ Expr make(ExprNode made) {
   return Expr(std::make_shared<ExprNode>(std::move(made)));
 }
 
+namespace {
+
 Expr make(Op op, std::vector<Expr> args) {
   ExprNode node;
   node.op = op;
   node.args = std::move(args);
-  return make(std::move(node));
+  return make_expr(std::move(node));
 }
 
 Expr make_text_predicate(Op op, const Expr& subject, std::string_view pattern) {
@@ -59,7 +58,7 @@ Expr make_text_predicate(Op op, const Expr& subject, std::string_view pattern) {
   node.op = op;
   node.args = {subject};
   node.text = pattern;
-  return make(std::move(node));
+  return make_expr(std::move(node));
 }
 
 bool exists(int year, unsigned month, unsigned day) noexcept {
@@ -113,6 +112,15 @@ Expr Expr::ends_with(std::string_view suffix) const {
 }
 Expr Expr::contains(std::string_view part) const {
   return make_text_predicate(Op::kContains, *this, part);
+}
+
+Expr Expr::like(std::string_view pattern, char escape) const {
+  ExprNode node;
+  node.op = Op::kLike;
+  node.args = {*this};
+  node.text = pattern;
+  node.first = static_cast<unsigned char>(escape);
+  return make_expr(std::move(node));
 }
 
 Expr Expr::equal(const Expr& a, const Expr& b) { return make(Op::kEqual, {a, b}); }
@@ -169,21 +177,6 @@ Expr timestamp(int year, unsigned month, unsigned day, unsigned hour, unsigned m
   return make_time(
       Value::timestamp(valid ? seconds * 1'000'000 : 0), valid,
       fmt::format("timestamp {}-{}-{} {}:{}:{}", year, month, day, hour, minute, second));
-}
-
-Expr year(const Expr& time) { return make(Op::kYear, {time}); }
-Expr month(const Expr& time) { return make(Op::kMonth, {time}); }
-Expr day(const Expr& time) { return make(Op::kDay, {time}); }
-Expr first_byte(const Expr& text) { return make(Op::kFirstByte, {text}); }
-Expr to_double(const Expr& number) { return make(Op::kToDouble, {number}); }
-
-Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length) {
-  ExprNode node;
-  node.op = Op::kSubstring;
-  node.args = {text};
-  node.first = first;
-  node.length = length;
-  return make(std::move(node));
 }
 
 Expr case_when(std::vector<WhenThen> cases, const Expr& otherwise) {

@@ -88,14 +88,12 @@ void GroupBySink::bind_aggregate(const Aggregate& aggregate) {
   const AggregateKind kind = aggregate.kind;
   if (kind != AggregateKind::kCountRows) {
     const bool any_form = kind == AggregateKind::kCount || kind == AggregateKind::kCountDistinct;
-    Expr of = aggregate.of;
-    const bool is_deviation = kind >= AggregateKind::kVariance;
-    bound.of = binder_.bind(is_deviation ? to_double(of) : of, any_form);
+    bound.of = binder_.bind(aggregate.of, any_form);
   }
-  const bool is_sum = kind == AggregateKind::kSum || kind == AggregateKind::kAvg;
-  if (is_sum && !is_number(bound.of->type))
+  if ((kind == AggregateKind::kSum || kind >= AggregateKind::kAvg) && !is_number(bound.of->type))
     fail(StatusCode::kInvalidArgument,
          fmt::format("{}: expected a number, found {}", bound.name, to_string(bound.of->type)));
+  if (kind >= AggregateKind::kVariance) bound.of = binder_.bind(to_double(aggregate.of));
   if (kind == AggregateKind::kMin || kind == AggregateKind::kMax)
     bound.type = bound.of->type;
   else if (kind == AggregateKind::kSum)

@@ -39,6 +39,7 @@ class ProjectStage : public Stage {
                    std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                    std::size_t selected, std::uint32_t worker) override;
   std::uint32_t morsel_rows_max() const noexcept override { return next().morsel_rows_max(); }
+  void let_texts_go() noexcept override { lets_texts_go_ = true; }
   std::optional<std::uint32_t> input_column(std::uint32_t output) const override;
 
  private:
@@ -47,6 +48,7 @@ class ProjectStage : public Stage {
   Binder binder_;
   std::vector<BoundPtr> outputs_;
   bool are_columns_ = true;  // all outputs are columns of the input
+  bool lets_texts_go_ = false;
   std::vector<std::unique_ptr<Evaluator>> evaluators_;
 };
 

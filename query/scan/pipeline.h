@@ -59,12 +59,16 @@ class Sink {
   virtual std::optional<LastWanted> last_wanted() const noexcept { return std::nullopt; }
   /// True when no more rows are wanted: sources may stop. Any worker.
   virtual bool is_satisfied() const noexcept { return false; }
+  /// Whether `push` leaves no view of a batch's texts behind.
+  virtual bool copies_texts() const noexcept { return false; }
 };
 
 /// A sink that passes batches on to the next one.
 class Stage : public Sink {
  public:
   void set_next(Sink& next) noexcept { next_ = &next; }
+  /// Texts that the stage computes need to live only as long as their batch.
+  virtual void let_texts_go() noexcept {}
   bool is_satisfied() const noexcept override { return next().is_satisfied(); }
   /// The input's column that is passed on as a column of the output; nullopt if the output is
   /// computed, or if rows do not come out as they go in.

@@ -45,6 +45,7 @@ class BatchSink : public Sink {
                    std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                    std::size_t selected, std::uint32_t worker) override;
   std::uint32_t morsel_rows_max() const noexcept override;
+  bool copies_texts() const noexcept override { return true; }
   /// Batches that are ready, and the bytes that they take.
   std::size_t ready_count() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
   std::uint64_t ready_bytes() const noexcept {

@@ -21,6 +21,7 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
       threads(thread_count),
       crew(database->query_crew()),
       budget(options.memory_bytes_max),
+      texts(&budget),
       temporary_folder(options.temporary_folder) {
   FLUGS_CHECK(query != nullptr);
   FLUGS_CHECK(threads >= 1);

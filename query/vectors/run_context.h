@@ -160,7 +160,9 @@ class QueryProgress {
 /// held Rows, in the table of a group by, in a CodeDomain. The bytes belong to
 ///   - a table: the transaction, which is visited during the run, keeps all that it may see;
 ///   - a result that is an input: `query` keeps it;
-///   - a constant: a Binder copies them into `texts`.
+///   - a constant: a Binder copies them into `texts`;
+///   - a computed value: an Evaluator copies them into `texts`, unless they are only used in the
+///     expression.
 /// These outlive the run's operators and Rows, in whatever order those are destroyed. Only
 /// ResultData outlives the run: make_result copies its texts into memory of its own.
 struct RunContext {
@@ -169,7 +171,6 @@ struct RunContext {
              const RunOptions& options, std::uint32_t thread_count);
 
   std::shared_ptr<const QueryNode> query;
-  TextStore texts;
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
   /// What the query sees: what the transaction saw when the query began. A transaction that had
@@ -180,6 +181,7 @@ struct RunContext {
   std::uint32_t threads;  ///< largest number; fewer if the system refuses some
   Crew& crew;
   MemoryBudget budget;
+  TextStore texts;
   std::string temporary_folder;  ///< RunOptions::temporary_folder
   bool is_dry = false;           ///< explain only: plans are made, no rows are read
   std::atomic<std::uint64_t> rows_scanned{0};

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,12 @@ static_assert(kBatchRows % 64 == 0);  // a batch begins at a word of a mask
 /// NaN equals NaN and is above every number: the order in which flugs keeps doubles.
 inline bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
 inline bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
+
+/// The single form of a double that is compared and hashed.
+inline double normal(double v) noexcept {
+  if (v != v) return std::numeric_limits<double>::quiet_NaN();
+  return v == 0 ? 0.0 : v;
+}
 
 /// The form of a column in memory: a Lane's values, or codes of a domain.
 enum class Form : std::uint8_t { kInt, kReal, kText, kCode };

@@ -91,10 +91,17 @@ struct Position {
   std::set<std::string> texts;  // of column t
 };
 
+std::set<std::string> names(int count, const std::string& before) {
+  std::set<std::string> all;
+  for (int id = 0; id < count; ++id) all.insert(before + std::to_string(id));
+  return all;
+}
+std::set<std::string> kinds(const std::string& before) { return names(4, before); }
+
 Expr sized() { return case_when({{col("id") < 100, kLong}}, "short"); }
 Expr by_kind() { return case_when({{col("kind") == "kind 1", kLong}}, kOther); }
 
-std::vector<Position> positions() {
+std::vector<Position> positions_of_constants() {
   const Query constant = few().select({"id", Expr(kLong).as("t")});
   const Query right =
       things().where(col("id") < 3).select({col("id").as("r"), Expr(kLong).as("t")});
@@ -130,6 +137,44 @@ std::vector<Position> positions() {
        constant.where(col("t") == kLong && col("t").in({kLong, kOther})),
        {kLong}},
   };
+}
+
+std::vector<Position> positions_of_computed() {
+  return {
+      {"computed", few().select({lower(col("name")).as("t")}), names(50, "a name that is long, ")},
+      {"computed on codes", things().select({upper(col("kind")).as("t")}), kinds("KIND ")},
+      {"computed key",
+       things().group_by({concat({col("kind"), Expr(kLong)}).as("t")}, {count()}),
+       {"kind 0" + kLong, "kind 1" + kLong, "kind 2" + kLong, "kind 3" + kLong}},
+      {"computed key of few",
+       few().group_by({upper(col("name")).as("t")}, {min(lower(col("name")))}),
+       names(50, "A NAME THAT IS LONG, ")},
+      {"least computed",
+       things().group_by({}, {min(to_text(col("id") + 100'000)).as("t")}),
+       {"100000"}},
+      {"computed in order",
+       few().select({concat({col("name"), Expr("!")}).as("t")}).order_by({desc("t")}).limit(2),
+       {"a name that is long, 9!", "a name that is long, 8!"}},
+      {"computed by a case",
+       things().select(
+           {case_when({{col("id") < 2, lower(Expr(kLong))}}, upper(col("kind"))).as("t")}),
+       {kLong, "KIND 0", "KIND 1", "KIND 2", "KIND 3"}},
+      {"part of a computed one",
+       few().select({substring(lower(trim(col("name"))), 1, 6).as("t")}),
+       {"a name"}},
+      {"join by a computed one",
+       few()
+           .select({lower(col("name")).as("t")})
+           .join(few().select({concat({col("name")}).as("other")}), {{"t", "other"}}),
+       names(50, "a name that is long, ")},
+  };
+}
+
+std::vector<Position> positions() {
+  std::vector<Position> all = positions_of_constants();
+  std::vector<Position> computed = positions_of_computed();
+  for (Position& position : computed) all.push_back(std::move(position));
+  return all;
 }
 
 }  // namespace
@@ -174,6 +219,24 @@ TEST_CASE("results of results keep their texts when the first ones are gone") {
       CHECK(texts(scalars[i], "t") == std::set<std::string>{*found.begin()});
     }
   }
+}
+
+TEST_CASE("computed texts take memory for a batch only, unless an operator holds them") {
+  Things world;
+  const Expr long_text = concat({col("name"), Expr(std::string(1000, 'x'))});
+  RunOptions options;
+  options.threads = 1;
+  options.memory_bytes_max = std::uint64_t{16} << 20;  // all would be 20 MB
+  ResultStream stream = must(things().select({long_text.as("t")}).stream(world.reader(), options));
+  std::int64_t rows = 0;
+  while (const StreamBatch* batch = stream.next()) rows += std::int64_t(batch->row_count());
+  CHECK(stream.status().to_string() == "ok");
+  CHECK(rows == kThings);
+  const Result<QueryResult> held =
+      things().group_by({long_text.as("t")}, {count()}).run(world.reader(), options);
+  REQUIRE(held.code() == StatusCode::kOutOfMemory);
+  INFO(held.status().message());
+  CHECK(held.status().message().find("computed texts") != std::string::npos);
 }
 
 TEST_CASE("a result keeps its texts when their rows, column and table are gone") {

@@ -1,0 +1,97 @@
+// The functions of expressions (flugs/expression.h), as nodes.
+
+#include <utility>
+
+#include "flugs/expression.h"
+#include "query/expressions/expr_node.h"
+
+namespace flugs::query {
+
+namespace {
+
+Expr function(Op op, std::vector<Expr> args, std::uint32_t first = 0) {
+  ExprNode node;
+  node.op = op;
+  node.args = std::move(args);
+  node.first = first;
+  return make_expr(std::move(node));
+}
+
+}  // namespace
+
+Expr year(const Expr& time) { return function(Op::kYear, {time}); }
+Expr quarter(const Expr& time) { return function(Op::kQuarter, {time}); }
+Expr month(const Expr& time) { return function(Op::kMonth, {time}); }
+Expr day(const Expr& time) { return function(Op::kDay, {time}); }
+Expr day_of_year(const Expr& time) { return function(Op::kDayOfYear, {time}); }
+Expr weekday(const Expr& time) { return function(Op::kWeekday, {time}); }
+Expr hour(const Expr& time) { return function(Op::kHour, {time}); }
+Expr minute(const Expr& time) { return function(Op::kMinute, {time}); }
+Expr second(const Expr& time) { return function(Op::kSecond, {time}); }
+
+Expr truncate_time(TimeUnit unit, const Expr& time) {
+  if (unit > TimeUnit::kSecond) return wrong("truncate_time: there is no such unit of time");
+  return function(Op::kTruncateTime, {time}, static_cast<std::uint32_t>(unit));
+}
+Expr add_months(const Expr& time, const Expr& months) {
+  return function(Op::kAddMonths, {time, months});
+}
+Expr to_date(const Expr& from) { return function(Op::kToDate, {from}); }
+Expr to_timestamp(const Expr& time) { return function(Op::kToTimestamp, {time}); }
+
+Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length) {
+  ExprNode node;
+  node.op = Op::kSubstring;
+  node.args = {text};
+  node.first = first;
+  node.length = length;
+  return make_expr(std::move(node));
+}
+
+Expr first_byte(const Expr& text) { return function(Op::kFirstByte, {text}); }
+Expr length(const Expr& text) { return function(Op::kLength, {text}); }
+Expr byte_length(const Expr& text) { return function(Op::kByteLength, {text}); }
+Expr lower(const Expr& text) { return function(Op::kLower, {text}); }
+Expr upper(const Expr& text) { return function(Op::kUpper, {text}); }
+
+Expr trim(const Expr& text, Sides sides) {
+  if (sides < Sides::kLeft || sides > Sides::kBoth) return wrong("trim: there are no such sides");
+  return function(Op::kTrim, {text}, static_cast<std::uint32_t>(sides));
+}
+Expr concat(std::vector<Expr> texts) {
+  if (texts.empty()) return wrong("concat: there is no text");
+  return function(Op::kConcat, std::move(texts));
+}
+Expr position(const Expr& text, const Expr& part) { return function(Op::kPosition, {text, part}); }
+Expr to_text(const Expr& value) { return function(Op::kToText, {value}); }
+
+Expr absolute(const Expr& number) { return function(Op::kAbsolute, {number}); }
+Expr floor(const Expr& number) { return function(Op::kFloor, {number}); }
+Expr ceiling(const Expr& number) { return function(Op::kCeiling, {number}); }
+Expr round(const Expr& number, int places) {
+  return function(Op::kRound, {number}, static_cast<std::uint32_t>(places));
+}
+Expr square_root(const Expr& number) { return function(Op::kSquareRoot, {number}); }
+Expr logarithm(const Expr& number) { return function(Op::kLogarithm, {number}); }
+Expr exponential(const Expr& number) { return function(Op::kExponential, {number}); }
+Expr power(const Expr& base, const Expr& exponent) {
+  return function(Op::kPower, {base, exponent});
+}
+Expr quotient(const Expr& dividend, const Expr& divisor) {
+  return function(Op::kQuotient, {dividend, divisor});
+}
+Expr to_double(const Expr& from) { return function(Op::kToDouble, {from}); }
+Expr to_int64(const Expr& from) { return function(Op::kToInteger, {from}); }
+Expr to_decimal(const Expr& number, std::uint8_t scale) {
+  if (scale > kScaleMax) return wrong("to_decimal: a scale of at most 18 is allowed");
+  return function(Op::kToDecimal, {number}, scale);
+}
+
+Aggregate Aggregate::where(const Expr& condition) const {
+  const Expr counted = kind == AggregateKind::kCountRows ? Expr(true) : of;
+  const AggregateKind of_kind = kind == AggregateKind::kCountRows ? AggregateKind::kCount : kind;
+  return {of_kind, case_when({{condition, counted}}),
+          output_name(*this) + " where " + condition.to_string()};
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flugs::query {
+
+/// Where the character behind the one at `place` begins: at the next byte that does not continue a
+/// character in UTF-8.
+std::size_t next_character(std::string_view text, std::size_t place) noexcept;
+/// Bytes of the text that begin a character.
+std::size_t count_characters(std::string_view text) noexcept;
+
+/// A pattern of LIKE, taken apart once for many texts.
+/// Thread-safety: immutable.
+class LikePattern {
+ public:
+  /// `of_bytes`: `_` stands for a byte. Throws Failure with `label` if `escape`, which is not 0,
+  /// stands before another byte than `%`, `_` and itself.
+  LikePattern(std::string_view pattern, char escape, bool of_bytes, const std::string& label);
+
+  bool matches(std::string_view text) const noexcept;
+
+ private:
+  /// What lies between two `%`: texts, and behind each of them some characters.
+  struct Part {
+    std::string text;
+    std::size_t characters = 0;
+  };
+  using Segment = std::vector<Part>;
+  static constexpr std::size_t kNowhere = std::string_view::npos;
+
+  void take(char c, bool is_literal);
+  std::size_t skip(std::string_view text, std::size_t place, std::size_t characters) const noexcept;
+  std::size_t end_of_match(const Segment& segment, std::string_view text,
+                           std::size_t place) const noexcept;
+  std::size_t find(const Segment& segment, std::string_view text, std::size_t& end) const noexcept;
+  bool ends_with(const Segment& segment, std::string_view text, std::size_t from) const noexcept;
+
+  std::vector<Segment> segments_;  // one at least
+  bool of_bytes_;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,261 @@
+// Functions of an expression: each over one row with the values that matter, and NULL.
+#include <catch2/catch.hpp>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flugs/query.h"
+#include "test/support/temporary_database.h"
+
+using namespace flugs;
+using namespace flugs::query;
+using flugs::test::must;
+
+namespace {
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+
+/// One row, with a dictionary for half of its texts.
+class Sample {
+ public:
+  Sample() {
+    TableSchema schema("one");
+    schema.column("i", Type::kInt32).column("least", Type::kInt64).direct();
+    schema.column("x", Type::kDecimal).scale(3).column("r", Type::kDouble);
+    schema.column("s", Type::kString).column("t", Type::kString).direct();
+    schema.column("b", Type::kBytes).column("day", Type::kDate).column("at", Type::kTimestamp);
+    schema.column("yes", Type::kBool).column("n", Type::kInt64).column("none", Type::kString);
+    const TableId table = must(database_->create_table(schema));
+    Transaction writer = must(database_->begin());
+    const Value values[] = {
+        Value::int32(-7),
+        Value::int64(kLowest),
+        Value::decimal_units(-12'345),
+        Value::real(2.5),
+        Value::string("  Grüße an ALLE "),
+        Value::string("100% of_it"),
+        Value::bytes("Gr\xc3\xbc"),
+        Value::date(-1),
+        Value::timestamp(951'827'696'789'012),  // 29 February 2000, 12:34:56.789
+        Value::boolean(true),
+        Value::null(),
+        Value::null()};
+    must(writer.insert(table, values));
+    must(writer.commit());
+    reader_ = must(database_->begin(AccessMode::kReadOnly));
+  }
+
+  Result<QueryResult> run(const Expr& expr) {
+    return Query::table("one").select({expr.as("result")}).run(reader_);
+  }
+  Value value(const Expr& expr) {
+    kept_ = std::make_unique<QueryResult>(must(run(expr)));
+    return kept_->get_unchecked(0, 0);
+  }
+  std::int64_t integer(const Expr& expr) {
+    const Value found = value(expr);
+    REQUIRE(!found.is_null());
+    return found.as_int64();
+  }
+  std::string text(const Expr& expr) {
+    const Value found = value(expr);
+    REQUIRE(!found.is_null());
+    return std::string(found.as_string());
+  }
+  double real(const Expr& expr) { return value(expr).as_double(); }
+  bool holds(const Expr& expr) { return value(expr).as_bool(); }
+  StatusCode code(const Expr& expr) { return run(expr).code(); }
+  ResultColumn column(const Expr& expr) { return must(run(expr)).columns()[0]; }
+
+ private:
+  test::TemporaryDatabase database_;
+  Transaction reader_;
+  std::unique_ptr<QueryResult> kept_;
+};
+
+}  // namespace
+
+TEST_CASE("a pattern of LIKE has wildcards and an escape character") {
+  Sample one;
+  CHECK(one.holds(col("s").like("%Gr__e%")));
+  CHECK(one.holds(col("s").like("__Gr__e an%")));
+  CHECK_FALSE(one.holds(col("s").like("%Gr_e%")));
+  CHECK(one.holds(col("t").like("100% of%")));
+  CHECK(one.holds(col("t").like("100!% of!_it", '!')));
+  CHECK_FALSE(one.holds(col("t").like("10!_% of%", '!')));
+  CHECK(one.holds(col("t").like("1__!%%", '!')));
+  CHECK_FALSE(one.holds(col("t").like("")));
+  CHECK(one.holds(constant(Value::string("")).like("%")));
+  CHECK(one.holds(constant(Value::string("")).like("")));
+  CHECK(one.holds(col("b").like("Gr__")));  // a byte each
+  CHECK(one.value(col("none").like("%")).is_null());
+  CHECK(one.code(col("t").like("a!b", '!')) == StatusCode::kInvalidArgument);
+  CHECK(one.code(col("t").like("a!", '!')) == StatusCode::kInvalidArgument);
+  CHECK(one.code(col("i").like("7")) == StatusCode::kInvalidArgument);
+  CHECK(col("t").like("1!%", '!').to_string() == "t like '1!%' escape '!'");
+}
+
+TEST_CASE("functions of texts count characters, and bytes in a column of bytes") {
+  Sample one;
+  CHECK(one.integer(length(col("s"))) == 16);
+  CHECK(one.integer(byte_length(col("s"))) == 18);
+  CHECK(one.integer(length(col("b"))) == 4);
+  CHECK(one.text(lower(col("s"))) == "  grüße an alle ");
+  CHECK(one.text(upper(col("s"))) == "  GRüßE AN ALLE ");
+  CHECK(one.text(trim(col("s"))) == "Grüße an ALLE");
+  CHECK(one.text(trim(col("s"), Sides::kLeft)) == "Grüße an ALLE ");
+  CHECK(one.text(trim(col("s"), Sides::kRight)) == "  Grüße an ALLE");
+  CHECK(one.integer(position(col("s"), constant(Value::string("an")))) == 9);
+  CHECK(one.integer(position(col("b"), constant(Value::bytes("\xbc")))) == 4);
+  CHECK(one.integer(position(col("s"), constant(Value::string("AN")))) == 0);
+  CHECK(one.integer(position(col("s"), constant(Value::string("")))) == 1);
+  CHECK(one.text(concat({col("t"), constant(Value::string(", ")), upper(col("t"))})) ==
+        "100% of_it, 100% OF_IT");
+  CHECK(one.text(substring(lower(trim(col("s"))), 1, 2)) == "gr");
+  CHECK(one.value(concat({col("t"), col("none")})).is_null());
+  CHECK(one.value(lower(col("none"))).is_null());
+  CHECK(one.value(length(col("none"))).is_null());
+  CHECK(one.column(lower(col("b"))).type == Type::kBytes);
+  CHECK(one.code(concat({col("t"), col("b")})) == StatusCode::kInvalidArgument);
+  CHECK(one.code(concat({})) == StatusCode::kInvalidArgument);
+  CHECK(one.code(trim(col("t"), Sides{})) == StatusCode::kInvalidArgument);
+  CHECK(one.code(length(col("i"))) == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("values become texts, and texts values") {
+  Sample one;
+  CHECK(one.text(to_text(col("i"))) == "-7");
+  CHECK(one.text(to_text(col("x"))) == "-12.345");
+  CHECK(one.text(to_text(col("r"))) == "2.5");
+  CHECK(one.text(to_text(col("day"))) == "1969-12-31");
+  CHECK(one.text(to_text(col("yes"))) == "true");
+  CHECK(one.text(to_text(col("t"))) == "100% of_it");
+  CHECK(one.value(to_text(col("n"))).is_null());
+  CHECK(one.code(to_text(col("b"))) == StatusCode::kInvalidArgument);
+  const auto text = [](const char* of) { return constant(Value::string(of)); };
+  CHECK(one.integer(to_int64(text("-9223372036854775808"))) == kLowest);
+  CHECK(one.value(to_int64(text("9223372036854775808"))).is_null());
+  CHECK(one.value(to_int64(text("7 "))).is_null());
+  CHECK(one.value(to_int64(text(""))).is_null());
+  CHECK(one.real(to_double(text("-1.5e3"))) == -1500);
+  CHECK(one.value(to_double(text("1,5"))).is_null());
+  CHECK(one.value(to_date(text("2000-02-29"))) == Value::date(11'016));
+  CHECK(one.value(to_date(text("1900-02-29"))).is_null());
+  CHECK(one.value(to_date(text("2000-13-01"))).is_null());
+  CHECK(one.value(to_date(text("2000-1-01"))).is_null());
+  CHECK(one.value(to_int64(col("none"))).is_null());
+}
+
+TEST_CASE("numbers are rounded half away from zero") {
+  Sample one;
+  CHECK(one.integer(floor(col("x"))) == -13);
+  CHECK(one.integer(ceiling(col("x"))) == -12);
+  CHECK(one.value(round(col("x"), 2)) == Value::decimal_units(-1235));
+  CHECK(one.column(round(col("x"), 2)).scale == 2);
+  CHECK(one.value(round(col("x"), 5)) == Value::decimal_units(-12'345));
+  CHECK(one.value(round(col("x"))) == Value::decimal_units(-12));
+  CHECK(one.value(round(col("x"), -1)) == Value::decimal_units(-10));
+  CHECK(one.value(round(col("x"), -30)) == Value::decimal_units(0));
+  CHECK(one.integer(round(col("i"), -1)) == -10);
+  CHECK(one.integer(round(col("i"), 3)) == -7);
+  CHECK(one.integer(to_int64(col("x"))) == -12);
+  CHECK(one.real(round(col("r"))) == 3);
+  CHECK(one.real(round(constant(Value::real(-2.345)), 2)) == -2.35);
+  CHECK(one.real(round(constant(Value::real(1234.5)), -2)) == 1200);
+  CHECK(one.real(floor(col("r") * -1)) == -3);
+  CHECK(one.real(ceiling(col("r"))) == 3);
+  CHECK(one.integer(to_int64(col("r"))) == 2);
+  CHECK(one.integer(to_int64(col("r") * -1)) == -2);
+  CHECK(one.code(to_int64(constant(Value::real(1e19)))) == StatusCode::kOverflow);
+  CHECK(one.value(to_decimal(col("r"), 2)) == Value::decimal_units(250));
+  CHECK(one.value(to_decimal(col("x"), 1)) == Value::decimal_units(-123));
+  CHECK(one.value(to_decimal(col("i"), 4)) == Value::decimal_units(-70'000));
+  CHECK(one.column(to_decimal(col("i"), 0)).type == Type::kDecimal);
+  CHECK(one.code(to_decimal(constant(Value::real(1e10)), 18)) == StatusCode::kOverflow);
+  CHECK(one.code(to_decimal(col("i"), 19)) == StatusCode::kInvalidArgument);
+  CHECK(one.code(round(col("least"), -18)) == StatusCode::kOk);
+  CHECK(one.code(round(col("least"), -1)) == StatusCode::kOverflow);
+}
+
+TEST_CASE("functions of numbers are NULL where they are not defined") {
+  Sample one;
+  CHECK(one.integer(absolute(col("i"))) == 7);
+  CHECK(one.value(absolute(col("x"))) == Value::decimal_units(12'345));
+  CHECK(one.real(absolute(col("r") * -1)) == 2.5);
+  CHECK(one.code(absolute(col("least"))) == StatusCode::kOverflow);
+  CHECK(one.integer(quotient(col("i"), 2)) == -3);
+  CHECK(one.value(quotient(col("i"), 0)).is_null());
+  CHECK(one.value(quotient(col("n"), 0)).is_null());
+  CHECK(one.code(quotient(col("least"), -1)) == StatusCode::kOverflow);
+  CHECK(one.code(quotient(col("x"), 2)) == StatusCode::kInvalidArgument);
+  CHECK(one.real(square_root(constant(Value::real(6.25)))) == 2.5);
+  CHECK(one.value(square_root(col("i"))).is_null());
+  CHECK(one.real(logarithm(constant(Value::real(1)))) == 0);
+  CHECK(one.value(logarithm(constant(Value::int64(0)))).is_null());
+  CHECK(one.real(exponential(constant(Value::int64(0)))) == 1);
+  CHECK(one.real(power(col("r"), 2)) == 6.25);
+  CHECK(one.value(power(col("i"), 0.5)).is_null());
+  CHECK(one.value(power(0, -1)).is_null());
+  CHECK(one.value(power(col("r"), col("n"))).is_null());
+  CHECK(one.value(exponential(col("n"))).is_null());
+  CHECK(one.code(absolute(col("t"))) == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("parts of a date and of a time of day") {
+  Sample one;
+  CHECK(one.integer(quarter(col("day"))) == 4);
+  CHECK(one.integer(weekday(col("day"))) == 3);  // a Wednesday
+  CHECK(one.integer(day_of_year(col("day"))) == 365);
+  CHECK(one.integer(day_of_year(col("at"))) == 60);
+  CHECK(one.integer(weekday(col("at"))) == 2);
+  CHECK(one.integer(hour(col("at"))) == 12);
+  CHECK(one.integer(minute(col("at"))) == 34);
+  CHECK(one.integer(second(col("at"))) == 56);
+  CHECK(one.integer(hour(col("day"))) == 0);
+  const Expr before = timestamp(1969, 12, 31, 23, 59, 58);
+  CHECK(one.integer(hour(before)) == 23);
+  CHECK(one.integer(second(before)) == 58);
+  CHECK(one.value(to_date(col("at"))) == Value::date(11'016));
+  CHECK(one.value(to_date(before)) == Value::date(-1));
+  CHECK(one.holds(to_timestamp(col("day")) == timestamp(1969, 12, 31)));
+  CHECK(one.value(hour(constant(Value::null()))).is_null());
+  CHECK(one.code(hour(col("i"))) == StatusCode::kInvalidArgument);
+  CHECK(one.code(to_date(col("i"))) == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a time goes back to the beginning of its unit, and on by months") {
+  Sample one;
+  const auto begins = [&](TimeUnit unit, const Expr& time) {
+    return one.text(to_text(truncate_time(unit, time)));
+  };
+  CHECK(begins(TimeUnit::kYear, col("at")) == "2000-01-01 00:00:00");
+  CHECK(begins(TimeUnit::kQuarter, date(2026, 11, 30)) == "2026-10-01");
+  CHECK(begins(TimeUnit::kMonth, col("at")) == "2000-02-01 00:00:00");
+  CHECK(begins(TimeUnit::kWeek, col("at")) == "2000-02-28 00:00:00");
+  CHECK(begins(TimeUnit::kWeek, col("day")) == "1969-12-29");
+  CHECK(begins(TimeUnit::kDay, col("at")) == "2000-02-29 00:00:00");
+  CHECK(begins(TimeUnit::kHour, col("at")) == "2000-02-29 12:00:00");
+  CHECK(begins(TimeUnit::kMinute, col("at")) == "2000-02-29 12:34:00");
+  CHECK(begins(TimeUnit::kSecond, timestamp(1969, 12, 31, 23, 59, 58)) == "1969-12-31 23:59:58");
+  CHECK(begins(TimeUnit::kSecond, col("day")) == "1969-12-31");
+  CHECK(one.code(truncate_time(TimeUnit{9}, col("at"))) == StatusCode::kInvalidArgument);
+  CHECK(one.text(to_text(add_months(date(2024, 1, 31), 1))) == "2024-02-29");
+  CHECK(one.text(to_text(add_months(date(2024, 3, 31), -13))) == "2023-02-28");
+  CHECK(one.text(to_text(add_months(col("day"), col("i")))) == "1969-05-31");
+  CHECK(one.text(to_text(add_months(timestamp(1969, 12, 31, 23), 2))) == "1970-02-28 23:00:00");
+  CHECK(one.value(add_months(col("day"), col("n"))).is_null());
+  CHECK(one.code(add_months(col("day"), 100'000'000)) == StatusCode::kOverflow);
+  CHECK(one.code(add_months(col("day"), col("least"))) == StatusCode::kOverflow);
+  CHECK(one.code(add_months(col("day"), col("r"))) == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("an expression with functions reads like what was written") {
+  CHECK(truncate_time(TimeUnit::kWeek, col("at")).to_string() == "truncate_time(week, at)");
+  CHECK(round(col("x"), -2).to_string() == "round(x, -2)");
+  CHECK(round(col("x")).to_string() == "round(x)");
+  CHECK(to_decimal(col("x"), 2).to_string() == "to_decimal(x, 2)");
+  CHECK(trim(col("s"), Sides::kLeft).to_string() == "trim_left(s)");
+  CHECK(concat({lower(col("s")), col("t")}).to_string() == "concat(lower(s), t)");
+  CHECK(add_months(col("d"), 3).to_string() == "add_months(d, 3)");
+}
