@@ -79,6 +79,73 @@ static void functions(flugs_transaction* t) {
   CHECK(rows_where(t, binary(FLUGS_OP_EQUAL, cases, int64_constant(2))) == 3);
 }
 
+/* A text is row 7's name, or a constant: each condition holds for one row or for none. */
+static int64_t is_text(flugs_transaction* t, flugs_expr* text, const char* expected) {
+  return rows_where(t,
+                    many(FLUGS_OP_AND, 2, binary(FLUGS_OP_EQUAL, column("id"), int64_constant(7)),
+                         binary(FLUGS_OP_EQUAL, text, text_constant(expected)), NULL, NULL, NULL));
+}
+
+static int64_t is_number(flugs_transaction* t, flugs_expr* number, int64_t expected) {
+  return rows_where(
+      t, many(FLUGS_OP_AND, 2, binary(FLUGS_OP_EQUAL, column("id"), int64_constant(7)),
+              binary(FLUGS_OP_EQUAL, number, int64_constant(expected)), NULL, NULL, NULL));
+}
+
+static flugs_expr* one(flugs_op op, flugs_expr* argument) { return flugs_expr_unary(op, argument); }
+
+static void functions_of_texts(flugs_transaction* t) {
+  CHECK(rows_where(t, binary(FLUGS_OP_LIKE, column("name"), text_constant("n%e _"))) == 1000);
+  CHECK(rows_where(t, many(FLUGS_OP_LIKE, 3, column("name"), text_constant("name!_7"),
+                           text_constant("!"), NULL, NULL)) == 0);
+  CHECK(is_text(t, one(FLUGS_OP_UPPER, column("name")), "NAME 7"));
+  CHECK(is_text(t, one(FLUGS_OP_LOWER, text_constant("ABC")), "abc"));
+  CHECK(is_number(t, one(FLUGS_OP_LENGTH, text_constant("\xc3\xa4")), 1));
+  CHECK(is_number(t, one(FLUGS_OP_BYTE_LENGTH, text_constant("\xc3\xa4")), 2));
+  CHECK(is_text(t, one(FLUGS_OP_TRIM, text_constant(" a ")), "a"));
+  CHECK(is_text(t, binary(FLUGS_OP_TRIM, text_constant(" a "), int64_constant(1)), "a "));
+  CHECK(is_text(t,
+                many(FLUGS_OP_CONCAT, 3, column("name"), text_constant("/"),
+                     one(FLUGS_OP_TO_TEXT, column("id")), NULL, NULL),
+                "name 7/7"));
+  CHECK(is_number(t, binary(FLUGS_OP_POSITION, column("name"), text_constant("7")), 6));
+  CHECK(is_number(t, one(FLUGS_OP_TO_INT64, text_constant("12")), 12));
+}
+
+static void functions_of_numbers(flugs_transaction* t) {
+  flugs_expr* half = binary(FLUGS_OP_DIVIDE, column("id"), int64_constant(-2));
+  CHECK(is_number(t, one(FLUGS_OP_FLOOR, flugs_expr_copy(half)), -4));
+  CHECK(is_number(t, one(FLUGS_OP_CEILING, flugs_expr_copy(half)), -3));
+  CHECK(is_number(t, one(FLUGS_OP_ROUND, flugs_expr_copy(half)), -4));
+  CHECK(is_number(t, one(FLUGS_OP_ROUND, one(FLUGS_OP_ABSOLUTE, flugs_expr_copy(half))), 4));
+  CHECK(is_number(t, one(FLUGS_OP_TO_INT64, half), -3));
+  CHECK(is_number(t, binary(FLUGS_OP_ROUND, column("id"), int64_constant(-1)), 10));
+  CHECK(is_number(t, binary(FLUGS_OP_QUOTIENT, column("id"), int64_constant(2)), 3));
+  CHECK(is_number(t, one(FLUGS_OP_SQUARE_ROOT, int64_constant(49)), 7));
+  CHECK(is_number(t, one(FLUGS_OP_LOGARITHM, int64_constant(1)), 0));
+  CHECK(is_number(t, one(FLUGS_OP_EXPONENTIAL, int64_constant(0)), 1));
+  CHECK(is_number(t, binary(FLUGS_OP_POWER, column("id"), int64_constant(2)), 49));
+  CHECK(is_number(t, binary(FLUGS_OP_TO_DECIMAL, column("id"), int64_constant(2)), 7));
+}
+
+/* Row 7's day is 1970-01-08, a Thursday. */
+static void functions_of_times(flugs_transaction* t) {
+  CHECK(is_number(t, one(FLUGS_OP_QUARTER, column("day")), 1));
+  CHECK(is_number(t, one(FLUGS_OP_DAY_OF_YEAR, column("day")), 8));
+  CHECK(is_number(t, one(FLUGS_OP_WEEKDAY, column("day")), 4));
+  CHECK(is_number(t, one(FLUGS_OP_HOUR, column("day")), 0));
+  CHECK(is_number(t, one(FLUGS_OP_MINUTE, one(FLUGS_OP_TO_TIMESTAMP, column("day"))), 0));
+  CHECK(is_number(t, one(FLUGS_OP_SECOND, column("day")), 0));
+  CHECK(is_text(
+      t,
+      one(FLUGS_OP_TO_TEXT, binary(FLUGS_OP_TRUNCATE_TIME, column("day"), text_constant("week"))),
+      "1970-01-05"));
+  CHECK(is_text(t,
+                one(FLUGS_OP_TO_TEXT, binary(FLUGS_OP_ADD_MONTHS,
+                                             one(FLUGS_OP_TO_DATE, column("day")), column("id"))),
+                "1970-08-08"));
+}
+
 /* What is wrong in an expression is told by the call that uses it. */
 static void wrong_expressions(flugs_transaction* t) {
   flugs_query* query = query_of("item");
@@ -94,6 +161,13 @@ static void wrong_expressions(flugs_transaction* t) {
   WRONG(flugs_expr_named(column("id"), NULL), "name of an expression is NULL");
   WRONG(flugs_expr_copy(NULL), "expression: NULL");
   WRONG(binary(FLUGS_OP_CONTAINS, column("name"), column("raw")), "constant text");
+  WRONG(binary(FLUGS_OP_LIKE, column("name"), column("raw")), "constant text");
+  WRONG(many(FLUGS_OP_LIKE, 3, column("name"), text_constant("a"), text_constant("ab"), NULL, NULL),
+        "single byte");
+  WRONG(binary(FLUGS_OP_TRUNCATE_TIME, column("day"), text_constant("decade")), "constant text");
+  WRONG(binary(FLUGS_OP_TRIM, column("name"), int64_constant(4)), "sides");
+  WRONG(binary(FLUGS_OP_ROUND, column("id"), column("id")), "constant integer");
+  WRONG(binary(FLUGS_OP_TO_DECIMAL, column("id"), int64_constant(300)), "no such scale");
   WRONG(binary(FLUGS_OP_OR, column("id"), flugs_expr_unary(77, column("id"))), "number 77");
   flugs_value no_scale = flugs_decimal(1, -1);
   WRONG(flugs_expr_constant(&no_scale), "scale");
@@ -206,6 +280,9 @@ void test_queries(void) {
   flugs_transaction* t = begin(database);
   comparisons(t);
   functions(t);
+  functions_of_texts(t);
+  functions_of_numbers(t);
+  functions_of_times(t);
   wrong_expressions(t);
   groups_and_order(t);
   joins_and_copies(t);
