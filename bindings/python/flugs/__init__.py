@@ -16,8 +16,8 @@ from flugs._errors import (AlreadyExists, Busy, Cancelled, Closed, Conflict, Con
                            Corrupt, Error, Incompatible, InvalidArgument, IoError, NotFound,
                            OutOfMemory, OutOfSpace, Overflow, ReadOnly, TooManyTransactions)
 from flugs._flugs import (Aggregate, Database, Expr, Query, Result, Rows, Savepoint, Table,
-                          Transaction, avg, case_when, col, count, count_distinct, lit, max, min,
-                          open, stddev, sum, variance)
+                          Transaction, avg, case_when, col, concat, count, count_distinct, lit,
+                          max, min, open, stddev, sum, variance)
 from flugs._schema import (Column, ForeignKey, Key, binary, boolean, date, decimal, double, int32,
                            int64, string, timestamp)
 
@@ -28,7 +28,7 @@ __all__ = [
     "ConstraintViolated", "Corrupt", "Database", "Error", "Expr", "ForeignKey", "Incompatible",
     "InvalidArgument", "IoError", "Key", "NotFound", "OutOfMemory", "OutOfSpace", "Overflow",
     "Query", "ReadOnly", "Result", "Rows", "Savepoint", "Table", "TooManyTransactions",
-    "Transaction", "avg", "binary", "boolean", "case_when", "col", "count", "count_distinct",
-    "date", "decimal", "double", "int32", "int64", "lit", "max", "min", "open", "stddev", "string",
-    "sum", "timestamp", "variance",
+    "Transaction", "avg", "binary", "boolean", "case_when", "col", "concat", "count",
+    "count_distinct", "date", "decimal", "double", "int32", "int64", "lit", "max", "min", "open",
+    "stddev", "string", "sum", "timestamp", "variance",
 ]

@@ -97,13 +97,103 @@ class Expr:
     def substring(self, first: int, length: int) -> Expr:
         """Bytes of a text from `first` on, counted from 1."""
 
+    def like(self, pattern: str, escape: str = '') -> Expr:
+        """
+        Whether a text matches: % stands for any bytes, _ for one character; behind `escape` they stand for themselves.
+        """
+
     def year(self) -> Expr: ...
+
+    def quarter(self) -> Expr: ...
 
     def month(self) -> Expr: ...
 
     def day(self) -> Expr: ...
 
-    def to_double(self) -> Expr: ...
+    def day_of_year(self) -> Expr: ...
+
+    def weekday(self) -> Expr:
+        """1 (Monday) to 7 (Sunday)."""
+
+    def hour(self) -> Expr: ...
+
+    def minute(self) -> Expr: ...
+
+    def second(self) -> Expr: ...
+
+    def truncate_time(self, unit: str) -> Expr:
+        """
+        The beginning of the year, quarter, month, week, day, hour, minute or second in which a time lies.
+        """
+
+    def add_months(self, months: Any) -> Expr:
+        """So many months later, on the same day or the month's last one."""
+
+    def to_date(self) -> Expr:
+        """The day of a timestamp, or of a text like 2026-11-30."""
+
+    def to_timestamp(self) -> Expr:
+        """A date's midnight."""
+
+    def length(self) -> Expr:
+        """Characters; bytes in a column of bytes."""
+
+    def byte_length(self) -> Expr: ...
+
+    def lower(self) -> Expr:
+        """With small letters for A to Z."""
+
+    def upper(self) -> Expr:
+        """With large letters for a to z."""
+
+    def trim(self) -> Expr:
+        """Without the spaces at both ends."""
+
+    def trim_left(self) -> Expr: ...
+
+    def trim_right(self) -> Expr: ...
+
+    def position(self, part: Any) -> Expr:
+        """
+        The place of a part, counted in characters from 1; 0 if it is not there.
+        """
+
+    def to_text(self) -> Expr: ...
+
+    def first_byte(self) -> Expr: ...
+
+    def absolute(self) -> Expr: ...
+
+    def floor(self) -> Expr: ...
+
+    def ceiling(self) -> Expr: ...
+
+    def round(self, places: int = 0) -> Expr:
+        """To decimal places, half away from zero; -2: to hundreds."""
+
+    def square_root(self) -> Expr: ...
+
+    def logarithm(self) -> Expr:
+        """The natural one."""
+
+    def exponential(self) -> Expr: ...
+
+    def power(self, exponent: Any) -> Expr: ...
+
+    def quotient(self, divisor: Any) -> Expr:
+        """Of integers, without its fraction; // of Python rounds down."""
+
+    def to_double(self) -> Expr:
+        """A number, or a text that is one, as a double."""
+
+    def to_int64(self) -> Expr:
+        """A number without its fraction, or the integer that a text is."""
+
+    def to_decimal(self, scale: int) -> Expr:
+        """Rounded half away from zero."""
+
+def concat(*texts: Any) -> Expr:
+    """The texts one behind the other."""
 
 def col(name: str) -> Expr:
     """A column of the query's input."""
@@ -119,6 +209,9 @@ class Aggregate:
 
     def alias(self, name: str) -> Aggregate:
         """The same under another name."""
+
+    def where(self, condition: Expr) -> Aggregate:
+        """The same of the rows for which the condition is true."""
 
 def count(of: str | Expr | None = None) -> Aggregate:
     """Counts rows, or the values that are not NULL."""

@@ -1,7 +1,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,10 +110,93 @@ void bind_predicates(nb::class_<Expr>& expr) {
             return query::substring(a, first, length);
           },
           "first"_a, "length"_a, "Bytes of a text from `first` on, counted from 1.")
-      .def("year", &query::year)
+      .def(
+          "like",
+          [](const Expr& a, const std::string& pattern, const std::string& escape) {
+            if (escape.size() > 1) throw nb::value_error("escape: expected one byte");
+            return a.like(pattern, escape.empty() ? '\0' : escape[0]);
+          },
+          "pattern"_a, "escape"_a = "",
+          "Whether a text matches: % stands for any bytes, _ for one character; behind `escape` "
+          "they stand for themselves.");
+}
+
+query::TimeUnit unit_of(const std::string& name) {
+  constexpr const char* kNames[] = {"year", "quarter", "month",  "week",
+                                    "day",  "hour",    "minute", "second"};
+  const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
+  if (found == std::end(kNames))
+    throw nb::value_error("unit: expected year, quarter, month, week, day, hour, minute or second");
+  return static_cast<query::TimeUnit>(found - std::begin(kNames));
+}
+
+void bind_functions_of_times(nb::class_<Expr>& expr) {
+  expr.def("year", &query::year)
+      .def("quarter", &query::quarter)
       .def("month", &query::month)
       .def("day", &query::day)
-      .def("to_double", &query::to_double);
+      .def("day_of_year", &query::day_of_year)
+      .def("weekday", &query::weekday, "1 (Monday) to 7 (Sunday).")
+      .def("hour", &query::hour)
+      .def("minute", &query::minute)
+      .def("second", &query::second)
+      .def(
+          "truncate_time",
+          [](const Expr& a, const std::string& unit) {
+            return query::truncate_time(unit_of(unit), a);
+          },
+          "unit"_a,
+          "The beginning of the year, quarter, month, week, day, hour, minute or second in which a "
+          "time lies.")
+      .def(
+          "add_months",
+          [](const Expr& a, nb::handle months) { return query::add_months(a, to_expr(months)); },
+          "months"_a, nb::sig("def add_months(self, months: Any) -> Expr"),
+          "So many months later, on the same day or the month's last one.")
+      .def("to_date", &query::to_date, "The day of a timestamp, or of a text like 2026-11-30.")
+      .def("to_timestamp", &query::to_timestamp, "A date's midnight.");
+}
+
+void bind_functions_of_texts(nb::class_<Expr>& expr) {
+  expr.def("length", &query::length, "Characters; bytes in a column of bytes.")
+      .def("byte_length", &query::byte_length)
+      .def("lower", &query::lower, "With small letters for A to Z.")
+      .def("upper", &query::upper, "With large letters for a to z.")
+      .def(
+          "trim", [](const Expr& a) { return query::trim(a); }, "Without the spaces at both ends.")
+      .def("trim_left", [](const Expr& a) { return query::trim(a, query::Sides::kLeft); })
+      .def("trim_right", [](const Expr& a) { return query::trim(a, query::Sides::kRight); })
+      .def(
+          "position",
+          [](const Expr& a, nb::handle part) { return query::position(a, to_expr(part)); },
+          "part"_a, nb::sig("def position(self, part: Any) -> Expr"),
+          "The place of a part, counted in characters from 1; 0 if it is not there.")
+      .def("to_text", &query::to_text)
+      .def("first_byte", &query::first_byte);
+}
+
+void bind_functions_of_numbers(nb::class_<Expr>& expr) {
+  expr.def("absolute", &query::absolute)
+      .def("floor", &query::floor)
+      .def("ceiling", &query::ceiling)
+      .def("round", &query::round, "places"_a = 0,
+           "To decimal places, half away from zero; -2: to hundreds.")
+      .def("square_root", &query::square_root)
+      .def("logarithm", &query::logarithm, "The natural one.")
+      .def("exponential", &query::exponential)
+      .def(
+          "power",
+          [](const Expr& a, nb::handle exponent) { return query::power(a, to_expr(exponent)); },
+          "exponent"_a, nb::sig("def power(self, exponent: Any) -> Expr"))
+      .def(
+          "quotient",
+          [](const Expr& a, nb::handle divisor) { return query::quotient(a, to_expr(divisor)); },
+          "divisor"_a, nb::sig("def quotient(self, divisor: Any) -> Expr"),
+          "Of integers, without its fraction; // of Python rounds down.")
+      .def("to_double", &query::to_double, "A number, or a text that is one, as a double.")
+      .def("to_int64", &query::to_int64,
+           "A number without its fraction, or the integer that a text is.")
+      .def("to_decimal", &query::to_decimal, "scale"_a, "Rounded half away from zero.");
 }
 
 Aggregate of_item(Aggregate (*make)(const query::Item&), nb::handle item) {
@@ -120,7 +205,9 @@ Aggregate of_item(Aggregate (*make)(const query::Item&), nb::handle item) {
 
 void bind_aggregates(nb::module_& module) {
   nb::class_<Aggregate>(module, "Aggregate", "One figure per group.")
-      .def("alias", &Aggregate::as, "name"_a, "The same under another name.");
+      .def("alias", &Aggregate::as, "name"_a, "The same under another name.")
+      .def("where", &Aggregate::where, "condition"_a,
+           "The same of the rows for which the condition is true.");
   module.def(
       "count",
       [](nb::handle of) { return of.is_none() ? query::count() : of_item(&query::count, of); },
@@ -170,6 +257,12 @@ void bind_expressions(nb::module_& module) {
                         "expressions. Combine conditions with & | ~.");
   bind_operators(expr);
   bind_predicates(expr);
+  bind_functions_of_times(expr);
+  bind_functions_of_texts(expr);
+  bind_functions_of_numbers(expr);
+  module.def(
+      "concat", [](const nb::args& texts) { return query::concat(constants_of(texts)); }, "texts"_a,
+      nb::sig("def concat(*texts: Any) -> Expr"), "The texts one behind the other.");
   module.def(
       "col", [](std::string name) { return query::col(std::move(name)); }, "name"_a,
       "A column of the query's input.");

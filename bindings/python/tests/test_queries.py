@@ -24,6 +24,10 @@ def ids(query):
     return sorted(row[0] for row in query.select("id"))
 
 
+def day_of(k):
+    return datetime.date(2024, 1, 1) + datetime.timedelta(days=k % 400)
+
+
 CONDITIONS = [
     (col("id") < 10, lambda k: k < 10),
     (col("id") <= 10, lambda k: k <= 10),
@@ -54,12 +58,56 @@ CONDITIONS = [
     (col("weight") > 490.0, lambda k: k % 7 and k / 2 > 490),
     (flugs.case_when([(col("id") < 3, 1), (col("id") < 6, 2)], 0) == 2, lambda k: 3 <= k < 6),
     (flugs.lit(True) & (col("id") < 2), lambda k: k < 2),
+    (col("item").like("%em _"), lambda k: k % 11),
+    (col("item").like("item!%", escape="!"), lambda k: False),
+    (col("item").upper() == "ITEM 3", lambda k: k % 11 and k % 5 == 3),
+    (flugs.concat(col("item"), "/", col("id").to_text()) == "item 2/7", lambda k: k == 7),
+    (flugs.concat(" ", "a ").trim().length() + col("id") == 8, lambda k: k == 7),
+    (flugs.lit("  x ").trim_left() == "x ", lambda k: True),
+    (flugs.lit("  x ").trim_right().byte_length() == 3, lambda k: True),
+    (col("item").lower().position("m") == 4, lambda k: k % 11),
+    (col("item").first_byte() == ord("i"), lambda k: k % 11),
+    (col("price").round() == 100, lambda k: 99.5 <= k / 4 < 100.5),
+    (col("id").round(-2) == 100, lambda k: 50 <= k < 150),
+    ((col("id") - 500).absolute() < 3, lambda k: abs(k - 500) < 3),
+    (col("price").floor() + col("price").ceiling() == 21, lambda k: 40 < k < 44),
+    (col("id").square_root() == 9, lambda k: k == 81),
+    (col("id").logarithm().exponential().round() == 9, lambda k: k == 9),
+    (col("id").power(2) == 81, lambda k: k == 9),
+    (col("id").quotient(100) == 7, lambda k: k // 100 == 7),
+    (col("weight").to_int64() == 7, lambda k: k % 7 and 7 <= k / 2 < 8),
+    (col("id").to_decimal(1) == Decimal("7.0"), lambda k: k == 7),
+    (col("id").to_text().to_int64() == 7, lambda k: k == 7),
+    (col("day").weekday() == 7, lambda k: day_of(k).isoweekday() == 7),
+    (col("day").quarter() == 2, lambda k: 4 <= day_of(k).month <= 6),
+    (col("day").day_of_year() == 60, lambda k: day_of(k).timetuple().tm_yday == 60),
+    (col("day").truncate_time("month") == datetime.date(2024, 3, 1),
+     lambda k: (day_of(k).year, day_of(k).month) == (2024, 3)),
+    (col("day").add_months(1) == datetime.date(2024, 2, 29),
+     lambda k: day_of(k) in [datetime.date(2024, 1, d) for d in (29, 30, 31)]),
+    (col("day").to_timestamp().hour() + col("day").minute() + col("day").second() == 0,
+     lambda k: True),
+    (flugs.lit("2024-01-05").to_date() == col("day"), lambda k: k % 400 == 4),
 ]
 
 
 @pytest.mark.parametrize("condition, expected", CONDITIONS, ids=[repr(c) for c, _ in CONDITIONS])
 def test_conditions(lines, condition, expected):
     assert ids(lines.query().where(condition)) == [k for k in range(1000) if expected(k)]
+
+
+def test_an_aggregate_of_some_rows(lines):
+    row = lines.query().group_by(
+        [], agg=[flugs.count().where(col("id") < 7), flugs.sum("id").where(col("id") > 997),
+                 flugs.count_distinct("item").where(col("id") < 3), flugs.count()]).fetchall()
+    assert row == [(7, 998 + 999, 2, 1000)]
+
+
+def test_functions_refuse_what_they_cannot_use():
+    with pytest.raises(ValueError, match="unit: expected year"):
+        col("day").truncate_time("decade")
+    with pytest.raises(ValueError, match="one byte"):
+        col("item").like("a", escape="ab")
 
 
 def test_groups_are_sorted_and_limited(db, lines):
