@@ -316,9 +316,10 @@ bool ChunkMerge::has_room_for_records(std::uint64_t group_bytes) const {
   return space.left_bytes() >= group_bytes + space.reserved_bytes / kPartLeftForRows;
 }
 
-// Else the group must leave the reserve alone: a merge of a full pool would leave less room than
-// before. Then the chunk stays as it is. A chunk that keeps a column's former edition may take what
-// the reserve has for merges: when the last one is gone, more comes back.
+// A group that frees as much room as it takes may use the reserve. The group of a chunk that keeps
+// a column's former edition may use what the reserve has for merges: when no chunk keeps it any
+// more, more comes back. Each other group must leave the reserve alone, else a merge of a full pool
+// would leave less room than before. If it finds no room, its chunk stays as it is.
 Result<pmem::Extent> ChunkMerge::allocate(std::uint64_t bytes) {
   if (is_better_left(bytes))
     return Status(StatusCode::kOutOfSpace,

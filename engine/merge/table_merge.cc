@@ -89,10 +89,11 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     table_.reclaim_checks().end_put_off();
     return wasteful;
   }
-  // All chunks become groups then, their free rows are gone, and new rows are wider.
+  // If columns begin anew, all chunks become groups: their free rows are gone, and new rows are
+  // wider.
   if (gained < 2 * bytes_of_free_rows()) return {};
   // A chunk that stays would keep the present data beside the new.
-  const bool may_wait = !wasteful.empty() && may_keep_a_chunk();
+  const bool may_wait = !wasteful.empty() && a_chunk_may_stay();
   if (may_wait && table_.reclaim_checks().put_off(space.refusals)) {
     columns_lack_room_ = true;
     return {};
@@ -100,9 +101,9 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   return wasteful;
 }
 
-// Whether a chunk of rows may stay as it is, because its group may take more than the chunk, and
-// then must leave the reserve alone. A column takes in a group what its values take, or less.
-bool TableMerge::may_keep_a_chunk() const {
+// Whether the group of a chunk of rows could be larger than the chunk, which may then stay as it
+// is. A row is counted with its largest cells.
+bool TableMerge::a_chunk_may_stay() const {
   constexpr std::uint64_t kTextCellBytes = 16;
   std::uint64_t row_bytes = 0;
   for (const columns::Column* column : table_.columns())

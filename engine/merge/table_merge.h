@@ -103,7 +103,7 @@ class TableMerge {
   bool may_have_wasteful_columns() const;
   void add_sparse(const std::vector<std::size_t>& sparse, Plan& plan);
   std::uint64_t former_bytes() const noexcept;
-  bool may_keep_a_chunk() const;
+  bool a_chunk_may_stay() const;
   std::uint64_t waste_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
   Status rewrite_columns();
@@ -147,7 +147,7 @@ class TableMerge {
   const std::chrono::milliseconds patience_;
   bool has_chosen_ = false;
   std::uint64_t free_rows_left_ = 0;        // of the table, once what is chosen so far is merged
-  mutable bool columns_lack_room_ = false;  // some could not begin anew
+  mutable bool columns_lack_room_ = false;  // some wait, or found no room
   std::vector<Candidate> candidates_;
   std::vector<const Candidate*> emptied_later_;  // there was no room for a chunk of rows
   std::mutex report_mutex_;                      // protects report_, done_ and emptied_later_

@@ -1,3 +1,5 @@
+// Binding of functions: which types they take, and which they give.
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,128 +10,238 @@
 
 namespace flugs::query {
 
-BoundPtr Binder::bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string label) {
-  const auto finish = [&](DataType type) {
-    BoundPtr made = node(op, type, std::move(label));
-    made->args.push_back(std::move(a));
-    made->args.push_back(std::move(b));
-    return made;
-  };
-  const bool both = is_time(a->type) && is_time(b->type);
-  if (op == Op::kSubtract && both && a->type == b->type) return finish({Type::kInt64, 0});
-  if (op == Op::kAdd && is_time(b->type) && is_integer(a->type)) return finish(b->type);
-  if ((op == Op::kAdd || op == Op::kSubtract) && is_time(a->type) && is_integer(b->type))
-    return finish(a->type);
-  fail(StatusCode::kInvalidArgument,
-       fmt::format("{}: not defined for {} and {}", label, to_string(a->type), to_string(b->type)));
+namespace {
+
+constexpr DataType kInteger{Type::kInt64, 0};
+constexpr DataType kReal{Type::kDouble, 0};
+constexpr DataType kText{Type::kString, 0};
+constexpr DataType kDay{Type::kDate, 0};
+
+[[noreturn]] void not_defined(const std::string& label, DataType type) {
+  fail(StatusCode::kInvalidArgument, fmt::format("{}: not defined for {}", label, to_string(type)));
 }
 
-BoundPtr Binder::bind_arithmetic(const ExprNode& from, std::string label) {
-  FLUGS_CHECK(is_arithmetic(from.op) && from.args.size() == 2);
-  const Op op = from.op;
-  BoundPtr a = bind_node(from.args[0]);
-  BoundPtr b = bind_node(from.args[1]);
-  if (a->is_untyped_null) give_type(a, is_time(b->type) ? DataType{} : b->type);
-  if (b->is_untyped_null) give_type(b, is_time(a->type) ? DataType{} : a->type);
-  if (is_time(a->type) || is_time(b->type))
-    return bind_time_arithmetic(op, std::move(a), std::move(b), std::move(label));
-  const bool integers = is_integer(a->type) && is_integer(b->type);
-  if (!is_number(a->type) || !is_number(b->type) || (op == Op::kRemainder && !integers))
-    fail(StatusCode::kInvalidArgument, fmt::format("{}: not defined for {} and {}", label,
-                                                   to_string(a->type), to_string(b->type)));
-  DataType type{Type::kInt64, 0};
-  if (op == Op::kDivide || !is_exact(a->type) || !is_exact(b->type)) {
-    type = {Type::kDouble, 0};
-    convert_to(a, type);
-    convert_to(b, type);
-  } else if (!integers && op == Op::kMultiply) {
-    if (a->type.scale + b->type.scale > 18)
-      fail(StatusCode::kInvalidArgument, fmt::format("{}: a decimal of scale {}, at most 18", label,
-                                                     a->type.scale + b->type.scale));
-    type = {Type::kDecimal, static_cast<std::uint8_t>(a->type.scale + b->type.scale)};
-  } else if (!integers) {
-    type = {Type::kDecimal, std::max(a->type.scale, b->type.scale)};
-    a = rescaled(std::move(a), type.scale);
-    b = rescaled(std::move(b), type.scale);
-  }
-  FLUGS_CHECK(a->form == b->form && a->form == form_of(lane_of(type)));
-  BoundPtr made = node(op, type, std::move(label));
-  made->args.push_back(std::move(a));
-  made->args.push_back(std::move(b));
-  return made;
-}
+bool is_text(DataType type) noexcept { return lane_of(type) == Lane::kText; }
 
-BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
-  FLUGS_CHECK(from.args.size() % 2 ==
-              1);  // conditions with their values, and the value of the rest
-  std::vector<BoundPtr> args;
-  args.reserve(from.args.size());
-  for (const Expr& arg : from.args) args.push_back(bind_node(arg));
-  const auto is_value = [&](std::size_t i) { return i % 2 == 1 || i + 1 == args.size(); };
-  DataType common;
-  bool has_type = false;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!is_value(i)) {
-      if (args[i]->is_untyped_null) give_type(args[i], {Type::kBool, 0});
-      if (args[i]->type.type != Type::kBool)
-        fail(StatusCode::kInvalidArgument, fmt::format("{}: expected a condition, found {}",
-                                                       args[i]->label, to_string(args[i]->type)));
-      continue;
+bool is_of_time(Op op) noexcept {
+  return (op >= Op::kYear && op <= Op::kDay) || (op >= Op::kToDate && op <= Op::kAddMonths);
+}
+static_assert(Op::kMonth > Op::kYear && Op::kMonth < Op::kDay && Op::kTruncateTime > Op::kToDate);
+
+bool is_of_text(Op op) noexcept {
+  return op == Op::kSubstring || op == Op::kFirstByte || (op >= Op::kLower && op <= Op::kToText);
+}
+static_assert(Op::kTrim > Op::kLower && Op::kPosition > Op::kLower && Op::kPosition < Op::kToText);
+
+/// Whether the bytes of the value, a text, are the evaluator's own until its next batch.
+bool is_computed(const BoundExpr& expr) noexcept {
+  switch (expr.op) {
+    case Op::kLower:
+    case Op::kUpper:
+    case Op::kConcat:
+    case Op::kToText:
+      return true;
+    case Op::kSubstring:
+    case Op::kTrim:
+      return is_computed(*expr.args[0]);
+    case Op::kCase: {
+      bool is_any = is_computed(*expr.args.back());
+      for (std::size_t i = 1; i < expr.args.size(); i += 2) is_any |= is_computed(*expr.args[i]);
+      return is_any;
     }
-    if (args[i]->is_untyped_null) continue;
-    if (has_type && !common_type(common, args[i]->type, common))
-      fail(StatusCode::kInvalidArgument, fmt::format("{}: {} and {} have no common type", label,
-                                                     to_string(common), to_string(args[i]->type)));
-    if (!has_type) common = args[i]->type;
-    has_type = true;
+    default:
+      return false;
   }
-  // Always NULL; its place decides the type.
-  if (!has_type) return bind_literal(Literal(Value::null(), 0), std::move(label));
-  BoundPtr made = node(Op::kCase, common, std::move(label));
-  for (std::size_t i = 0; i < args.size(); ++i)
-    if (is_value(i)) convert_to(args[i], common);
-  made->args = std::move(args);
-  collect_columns(*made, made->columns);
-  for (const std::uint32_t column : made->columns)
-    made->column_forms.push_back(schema_[column].form());
-  made->first_slot = slots_;
-  slots_ += static_cast<std::uint32_t>(made->columns.size());
+}
+
+}  // namespace
+
+// Operators keep views of texts, in tables of groups and in sorted rows.
+BoundPtr Binder::kept(BoundPtr text) {
+  if (text->form != Form::kText || !is_computed(*text)) return text;
+  const DataType type = text->type;
+  std::string label = text->label;
+  return with_argument(Op::kKeepText, type, std::move(text), std::move(label));
+}
+
+BoundPtr Binder::bind_subject(const Expr& from, DataType type_of_null) {
+  BoundPtr subject = bind_node(from);
+  if (subject->is_untyped_null) give_type(subject, type_of_null);
+  return subject;
+}
+
+BoundPtr Binder::with_argument(Op op, DataType type, BoundPtr argument, std::string label) {
+  BoundPtr made = node(op, type, std::move(label));
+  made->texts_kept = &texts_;
+  made->args.push_back(std::move(argument));
   return made;
 }
 
-// From the top: replaces the largest parts that depend only on one coded column.
-BoundPtr Binder::with_lookups(BoundPtr expr) {
-  if (expr->op == Op::kColumn || expr->op == Op::kConstant || expr->op == Op::kLookup) return expr;
-  std::vector<std::uint32_t> columns;
-  collect_columns(*expr, columns);
-  const CodeDomain* domain = columns.size() == 1 ? schema_[columns[0]].domain.get() : nullptr;
-  if (domain != nullptr && domain->count() != 0 && domain->count() <= lookup_codes_max_) {
-    expr = kept(std::move(expr));  // first: the slots below a lookup come before its own
-    BoundPtr made = node(Op::kLookup, expr->type, expr->label);
-    made->column = columns[0];
-    made->domain = schema_[columns[0]].domain;
-    made->lookup = std::make_unique<LookupTable>();
-    made->args.push_back(std::move(expr));
+BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
+  FLUGS_CHECK(!from.args.empty());
+  if (is_of_time(from.op)) return bind_time_function(from, std::move(label));
+  if (is_of_text(from.op)) return bind_text_function(from, std::move(label));
+  return bind_number_function(from, std::move(label));
+}
+
+BoundPtr Binder::bind_time_function(const ExprNode& from, std::string label) {
+  BoundPtr subject = bind_subject(from.args[0], kDay);
+  const DataType type = subject->type;
+  const bool is_parsed = from.op == Op::kToDate && type.type == Type::kString;
+  if (!is_time(type) && !is_parsed) not_defined(label, type);
+  if (from.op == Op::kToTimestamp) {
+    convert_to(subject, {Type::kTimestamp, 0});
+    return subject;
+  }
+  if (from.op == Op::kToDate)
+    return type == kDay ? std::move(subject)
+                        : with_argument(Op::kToDate, kDay, std::move(subject), std::move(label));
+  const bool is_moved = from.op == Op::kTruncateTime || from.op == Op::kAddMonths;
+  BoundPtr made =
+      with_argument(from.op, is_moved ? type : kInteger, std::move(subject), std::move(label));
+  made->first = from.first;
+  if (from.op == Op::kAddMonths) {
+    made->args.push_back(bind_subject(from.args[1], kInteger));
+    if (!is_integer(made->args[1]->type)) not_defined(made->label, made->args[1]->type);
+  }
+  return made;
+}
+
+BoundPtr Binder::bind_text_function(const ExprNode& from, std::string label) {
+  if (from.op == Op::kConcat) return bind_concat(from, std::move(label));
+  BoundPtr subject = bind_subject(from.args[0], kText);
+  if (from.op == Op::kToText) return bind_to_text(std::move(subject), std::move(label));
+  const DataType of = subject->type;
+  if (!is_text(of)) not_defined(label, of);
+  if (from.op == Op::kSubstring && from.first == 0)
+    fail(StatusCode::kInvalidArgument, label + ": the first byte is 1");
+  const bool gives_text = from.op == Op::kSubstring || from.op == Op::kLower ||
+                          from.op == Op::kUpper || from.op == Op::kTrim;
+  BoundPtr made =
+      with_argument(from.op, gives_text ? of : kInteger, std::move(subject), std::move(label));
+  made->first = from.first;
+  made->length = from.length;
+  if (from.op == Op::kPosition) {
+    made->args.push_back(bind_subject(from.args[1], of));
+    if (!is_text(made->args[1]->type)) not_defined(made->label, made->args[1]->type);
+  }
+  return made;
+}
+
+BoundPtr Binder::bind_concat(const ExprNode& from, std::string label) {
+  std::vector<BoundPtr> args;
+  DataType type = kText;
+  bool has_type = false;
+  for (const Expr& arg : from.args) {
+    BoundPtr text = bind_node(arg);
+    if (!text->is_untyped_null) {
+      if (!is_text(text->type) || (has_type && text->type != type)) not_defined(label, text->type);
+      type = text->type;
+      has_type = true;
+    }
+    args.push_back(std::move(text));
+  }
+  for (BoundPtr& arg : args)
+    if (arg->is_untyped_null) give_type(arg, type);
+  BoundPtr made = node(Op::kConcat, type, std::move(label));
+  made->texts_kept = &texts_;
+  made->args = std::move(args);
+  return made;
+}
+
+BoundPtr Binder::bind_to_text(BoundPtr subject, std::string label) {
+  if (subject->type.type == Type::kString) return subject;
+  if (is_text(subject->type)) not_defined(label, subject->type);
+  return with_argument(Op::kToText, kText, std::move(subject), std::move(label));
+}
+
+BoundPtr Binder::bind_number_function(const ExprNode& from, std::string label) {
+  if (from.op == Op::kQuotient) return bind_quotient(from, std::move(label));
+  if (from.op >= Op::kSquareRoot && from.op <= Op::kPower)
+    return bind_real_function(from, std::move(label));
+  BoundPtr subject = bind_subject(from.args[0], kReal);
+  const DataType type = subject->type;
+  const bool is_parsed =
+      (from.op == Op::kToDouble || from.op == Op::kToInteger) && type.type == Type::kString;
+  if (is_parsed)
+    return with_argument(from.op, from.op == Op::kToDouble ? kReal : kInteger, std::move(subject),
+                         std::move(label));
+  if (!is_number(type)) not_defined(label, type);
+  switch (from.op) {
+    case Op::kToDouble:
+      convert_to(subject, kReal);
+      return subject;
+    case Op::kAbsolute:
+      return with_argument(from.op, is_integer(type) ? kInteger : type, std::move(subject),
+                           std::move(label));
+    case Op::kToDecimal:
+      return bind_to_decimal(std::move(subject), static_cast<std::uint8_t>(from.first),
+                             std::move(label));
+    default:
+      return bind_rounding(from, std::move(subject), std::move(label));
+  }
+}
+
+BoundPtr Binder::bind_real_function(const ExprNode& from, std::string label) {
+  BoundPtr made = node(from.op, kReal, std::move(label));
+  for (const Expr& arg : from.args) {
+    BoundPtr number = bind_subject(arg, kReal);
+    if (!is_number(number->type)) not_defined(made->label, number->type);
+    convert_to(number, kReal);
+    made->args.push_back(std::move(number));
+  }
+  return made;
+}
+
+BoundPtr Binder::bind_quotient(const ExprNode& from, std::string label) {
+  BoundPtr made = node(Op::kQuotient, kInteger, std::move(label));
+  for (const Expr& arg : from.args) {
+    BoundPtr number = bind_subject(arg, kInteger);
+    if (!is_integer(number->type)) not_defined(made->label, number->type);
+    made->args.push_back(std::move(number));
+  }
+  return made;
+}
+
+// An exact number of `scale` places becomes one with fewer: it is divided by factors[0], and by
+// what rounding to tens takes, which factors[1] gives back.
+BoundPtr Binder::bind_rounding(const ExprNode& from, BoundPtr subject, std::string label) {
+  const DataType type = subject->type;
+  if (!is_exact(type)) {
+    BoundPtr made = with_argument(from.op, from.op == Op::kToInteger ? kInteger : kReal,
+                                  std::move(subject), std::move(label));
+    made->first = from.first;
     return made;
   }
-  for (BoundPtr& arg : expr->args) arg = with_lookups(std::move(arg));
-  return expr;
+  const int places = from.op == Op::kRound ? static_cast<std::int32_t>(from.first) : 0;
+  const int places_left = std::clamp(places, 0, int{type.scale});
+  const DataType result = from.op != Op::kRound || is_integer(type)
+                              ? kInteger
+                              : DataType{Type::kDecimal, static_cast<std::uint8_t>(places_left)};
+  if (places >= int{type.scale}) {
+    subject->type = is_integer(type) || from.op != Op::kRound ? kInteger : type;
+    return subject;
+  }
+  BoundPtr made = with_argument(from.op, result, std::move(subject), std::move(label));
+  const unsigned tens = places < 0 ? static_cast<unsigned>(-std::int64_t{places}) : 0;
+  const unsigned dropped = static_cast<unsigned>(type.scale - places_left) + tens;
+  made->factors[0] = dropped > kScaleMax ? 0 : power_of_ten(dropped);  // 0: nothing is left
+  made->factors[1] = power_of_ten(std::min(tens, kScaleMax));
+  return made;
 }
 
-void collect_columns(const Expr& expr, std::vector<std::string>& names) {
-  if (!expr.is_given()) return;
-  const ExprNode& node = *expr.node();
-  if (node.op == Op::kColumn && std::find(names.begin(), names.end(), node.text) == names.end())
-    names.push_back(node.text);
-  for (const Expr& arg : node.args) collect_columns(arg, names);
-}
-
-void collect_columns(const BoundExpr& expr, std::vector<std::uint32_t>& columns) {
-  const bool is_leaf = (expr.op == Op::kColumn && expr.args.empty()) || expr.op == Op::kLookup;
-  if (is_leaf && std::find(columns.begin(), columns.end(), expr.column) == columns.end())
-    columns.push_back(expr.column);
-  if (is_leaf) return;
-  for (const BoundPtr& arg : expr.args) collect_columns(*arg, columns);
+BoundPtr Binder::bind_to_decimal(BoundPtr subject, std::uint8_t scale, std::string label) {
+  const DataType result{Type::kDecimal, scale};
+  if (is_exact(subject->type) && subject->type.scale <= scale) {
+    subject = rescaled(std::move(subject), scale);
+    subject->type = result;
+    return subject;
+  }
+  BoundPtr made = with_argument(Op::kToDecimal, result, std::move(subject), std::move(label));
+  const DataType from = made->args[0]->type;
+  made->factors[0] = is_exact(from) ? power_of_ten(unsigned(from.scale) - scale) : 1;
+  made->first = scale;
+  return made;
 }
 
 }  // namespace flugs::query

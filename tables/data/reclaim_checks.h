@@ -28,8 +28,9 @@ class ReclaimChecks {
   void note_no_room(std::size_t column, std::uint64_t free_bytes_wanted) {
     check_of(column).free_bytes_wanted = free_bytes_wanted;
   }
-  /// Whether columns may begin anew later, in a pool with little room. A program that merges after
-  /// each refused write is told so twice. `refusals` is the pool's count (pmem::SpaceReport).
+  /// Notes that a merge of a pool with little room would like columns to begin anew later. True:
+  /// they may. False from the third time on, where calls with the same `refusals`, the pool's count
+  /// (pmem::SpaceReport), are the same time: writes are refused all the same.
   bool put_off(std::uint64_t refusals) {
     constexpr int kTimesMax = 2;
     if (refusals != put_off_at_) ++times_put_off_;
@@ -51,7 +52,7 @@ class ReclaimChecks {
 
   std::vector<Check> checks_;
   std::uint64_t put_off_at_ = 0;
-  int times_put_off_ = 0;  // each at another count
+  int times_put_off_ = 0;  // at different counts
 };
 
 }  // namespace flugs::engine
