@@ -30,7 +30,8 @@ struct ExprNode;
 ///
 /// NULL as in SQL: a function of NULL is NULL; and, or, not know three truth values; a filter takes
 /// the rows for which its condition is true. Division by zero and a calendar date that does not
-/// exist are NULL. An integer or decimal that does not fit 64 bits fails the query (kOverflow).
+/// exist are NULL. An integer or decimal that does not fit 64 bits fails the query (kOverflow), and
+/// so does a date beyond 32 bits of days, or a timestamp beyond 64 bits of microseconds.
 ///
 /// The operators && and || evaluate both sides, in any order. Only case_when evaluates a branch
 /// just for the rows that take it.
@@ -81,10 +82,10 @@ class Expr {
   Expr starts_with(std::string_view prefix) const;
   Expr ends_with(std::string_view suffix) const;
   Expr contains(std::string_view part) const;
-  /// Tests a text for a pattern, in which `%` stands for any bytes and `_` for one character (one
-  /// byte in a column of bytes). Behind the byte `escape`, if that is not 0, `%`, `_` and `escape`
-  /// stand for themselves; a pattern in which it has another byte behind it, or none, fails the
-  /// query with kInvalidArgument.
+  /// Tests whether the whole text matches `pattern`. `%` matches any number of bytes, also none.
+  /// `_` matches one character, or one byte in a column of bytes. `escape` is one byte; 0 means
+  /// none. Behind it the bytes `%`, `_` and `escape` stand for themselves. Any other byte there, or
+  /// the end of the pattern, fails the query with kInvalidArgument.
   Expr like(std::string_view pattern, char escape = 0) const;
 
   friend Expr operator==(const Expr& a, const Expr& b) { return equal(a, b); }
@@ -134,7 +135,7 @@ Expr date(int year, unsigned month, unsigned day);
 Expr timestamp(int year, unsigned month, unsigned day, unsigned hour = 0, unsigned minute = 0,
                unsigned second = 0);
 
-// Parts of a date or a timestamp, as integers. A date is its midnight.
+// Parts of a date or a timestamp, as int64, in UTC. A date counts as its midnight.
 Expr year(const Expr& time);
 Expr quarter(const Expr& time);      ///< 1 to 4
 Expr month(const Expr& time);        ///< 1 to 12
@@ -155,59 +156,76 @@ enum class TimeUnit : std::uint8_t {
   kMinute,
   kSecond
 };
-/// The beginning of the unit in which a date or timestamp lies, of the same type.
+static_assert(TimeUnit::kDay < TimeUnit::kHour);  // units of whole days come first
+/// Rounds a date or timestamp down to the beginning of its unit, and keeps its type. A date stays
+/// as it is for kHour, kMinute and kSecond.
 Expr truncate_time(TimeUnit unit, const Expr& time);
-/// A date or timestamp so many months later (earlier, if `months` is negative), on the same day of
-/// the month or, if that month is shorter, on its last one.
+/// Adds `months`, an integer, to a date or timestamp; a negative number goes back. The day of the
+/// month stays, or becomes the last day of a shorter month. Fails with kOverflow if the result does
+/// not fit, or if `months` is beyond 200,000,000 either way.
 Expr add_months(const Expr& time, const Expr& months);
-/// A timestamp's day. Of a text like "2026-11-30" that day; NULL if the text is no date.
+/// The day of a timestamp, a date as it is, or the date that a string of the form YYYY-MM-DD names.
+/// Any other string gives NULL.
 Expr to_date(const Expr& from);
-/// A date's midnight; a timestamp as it is.
+/// The timestamp of a date's midnight; a timestamp as it is. Fails with kOverflow if a date has
+/// none.
 Expr to_timestamp(const Expr& time);
 
-// Functions of texts (string or bytes). Those that make a text give one of their argument's type.
-/// `length` bytes of a text from byte `first` on, counted from 1. Fewer where the text ends
-/// earlier.
+// Functions of texts, which are strings or bytes. lower, upper, trim, substring and concat give the
+// type of their argument; numbers are int64.
+/// Up to `length` bytes of a text from byte `first` on. The first byte is 1; 0 fails with
+/// kInvalidArgument. Bytes are counted, not characters as by length() and position(), so a cut may
+/// divide a character. The result is empty if the text ends before.
 Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length);
 /// The value of a text's first byte, 0 to 255; 0 for an empty text.
 Expr first_byte(const Expr& text);
-/// Characters, which are bytes in a column of bytes.
+/// The number of characters (UTF-8) of a string, or of bytes.
 Expr length(const Expr& text);
 Expr byte_length(const Expr& text);
 /// With the letters A to Z small, or a to z large. Other characters stay as they are.
 Expr lower(const Expr& text);
 Expr upper(const Expr& text);
-enum class Sides : std::uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
-/// Without the spaces (bytes of value 32) at these sides.
+enum class Sides : std::uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };  // a bit each
+static_assert((static_cast<int>(Sides::kLeft) | static_cast<int>(Sides::kRight)) ==
+              static_cast<int>(Sides::kBoth));
+/// The text without the spaces (bytes of value 32) at these sides.
 Expr trim(const Expr& text, Sides sides = Sides::kBoth);
-/// The texts one behind the other. Not of string and bytes together.
+/// Joins texts of one type, string or bytes. NULL if a text is NULL. No text at all fails with
+/// kInvalidArgument.
 Expr concat(std::vector<Expr> texts);
-/// The place of the first byte of `part` in `text`, counted in characters from 1; 0 if it is not
-/// there.
+/// Where `part` first occurs in `text`: the number of the character, or byte, at which it begins.
+/// The first is 1; 0: it does not occur. An empty part is at 1.
 Expr position(const Expr& text, const Expr& part);
-/// A number, truth value, date or timestamp as people write it: 12.50, true, 2026-11-30. A string
-/// as it is.
+/// A number, truth value, date or timestamp as a string: 12.50, true, 2026-11-30. A string as it
+/// is; bytes fail with kInvalidArgument.
 Expr to_text(const Expr& value);
 
-// Functions of numbers. Where they are not defined, as the root of -1 is not, they are NULL.
-/// Of the argument's type; int64 for integers.
+// Functions of numbers. A root or logarithm outside its domain, a power without a real value, and a
+// quotient by 0 are NULL. An integer or decimal that does not fit fails with kOverflow; NaN and
+// infinity do not fit. A double that is too large becomes infinity.
+/// The number without its sign, in the argument's type; integers give int64.
 Expr absolute(const Expr& number);
-/// The next integer below or above: int64, of a double a double.
+/// The greatest integer that is not above the number. An int64; of a double, a double.
 Expr floor(const Expr& number);
+/// The least integer that is not below the number. Types as for floor().
 Expr ceiling(const Expr& number);
-/// Rounded to so many decimal places, half away from zero; -2: to hundreds. An int64, a decimal of
-/// at most so many places, or a double.
+/// Rounds to `places` digits behind the point, half away from zero; -2 rounds to hundreds. Gives an
+/// int64 for integers, and a double for doubles. For decimals it gives a decimal whose scale is
+/// `places`, at least 0 and at most the argument's scale.
 Expr round(const Expr& number, int places = 0);
-// Doubles.
+// The next four take any number and give a double.
 Expr square_root(const Expr& number);
 Expr logarithm(const Expr& number);  ///< the natural one
 Expr exponential(const Expr& number);
 Expr power(const Expr& base, const Expr& exponent);
-/// The quotient of integers without its fraction, an int64. NULL for a divisor of 0.
+/// Divides integers and drops the fraction: -7 by 2 is -3. NULL for a divisor of 0. Other numbers
+/// fail with kInvalidArgument.
 Expr quotient(const Expr& dividend, const Expr& divisor);
-/// A number as a double. Of a text the number that it is, all of it; NULL if it is none.
+/// A number as a double. A string converts if all of it is a number like "-1.5e3" ("inf" and "nan",
+/// too). Any other string, also with spaces, a + in front or a value out of range, gives NULL.
 Expr to_double(const Expr& from);
-/// A number without its fraction. Of a text the integer that it is; NULL if it is none.
+/// A number without its fraction. A string converts if all of it is an integer of 64 bits; any
+/// other string gives NULL.
 Expr to_int64(const Expr& from);
 /// A number as a decimal of this scale, 0 to 18, rounded half away from zero.
 Expr to_decimal(const Expr& number, std::uint8_t scale);
@@ -261,7 +279,8 @@ struct Aggregate {
   std::string name;  ///< name of the result's column; empty: like "sum(price)"
 
   Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name)}; }
-  /// The aggregate of the rows for which `condition` is true.
+  /// The same over the rows for which `condition` is true; for count(), their number. The name
+  /// becomes "sum(price) where size > 1": call as() behind it to set another.
   Aggregate where(const Expr& condition) const;
 };
 

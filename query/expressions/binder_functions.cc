@@ -114,7 +114,7 @@ BoundPtr Binder::bind_text_function(const ExprNode& from, std::string label) {
   const DataType of = subject->type;
   if (!is_text(of)) not_defined(label, of);
   if (from.op == Op::kSubstring && from.first == 0)
-    fail(StatusCode::kInvalidArgument, label + ": the first byte is 1");
+    fail(StatusCode::kInvalidArgument, label + ": the first byte must be 1 or more");
   const bool gives_text = from.op == Op::kSubstring || from.op == Op::kLower ||
                           from.op == Op::kUpper || from.op == Op::kTrim;
   BoundPtr made =
@@ -203,8 +203,9 @@ BoundPtr Binder::bind_quotient(const ExprNode& from, std::string label) {
   return made;
 }
 
-// An exact number of `scale` places becomes one with fewer: it is divided by factors[0], and by
-// what rounding to tens takes, which factors[1] gives back.
+// Rounds an exact number to fewer decimal places. The evaluator divides it by factors[0], which is
+// 10 to the number of dropped digits, and multiplies the quotient by factors[1]. factors[1] is 1,
+// or a power of ten if `places` is negative.
 BoundPtr Binder::bind_rounding(const ExprNode& from, BoundPtr subject, std::string label) {
   const DataType type = subject->type;
   if (!is_exact(type)) {
@@ -225,7 +226,9 @@ BoundPtr Binder::bind_rounding(const ExprNode& from, BoundPtr subject, std::stri
   BoundPtr made = with_argument(from.op, result, std::move(subject), std::move(label));
   const unsigned tens = places < 0 ? static_cast<unsigned>(-std::int64_t{places}) : 0;
   const unsigned dropped = static_cast<unsigned>(type.scale - places_left) + tens;
-  made->factors[0] = dropped > kScaleMax ? 0 : power_of_ten(dropped);  // 0: nothing is left
+  made->first = dropped;
+  made->length = tens;
+  made->factors[0] = dropped > kScaleMax ? 0 : power_of_ten(dropped);  // 0: beyond 64 bits
   made->factors[1] = power_of_ten(std::min(tens, kScaleMax));
   return made;
 }

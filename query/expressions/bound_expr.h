@@ -24,7 +24,8 @@ struct BoundExpr;
 /// The value of an expression of one column, for each code of the column's domain.
 struct LookupTable {
   std::once_flag once;
-  bool by_value = false;  ///< evaluation failed for an entry, which perhaps no row has
+  bool by_value =
+      false;  ///< evaluation failed for an entry, which perhaps no row has, or for lack of memory
   // The last entry, behind those of all codes, is NULL's.
   std::vector<std::uint8_t> nulls;
   bool has_nulls = false;
@@ -51,7 +52,7 @@ struct BoundExpr {
   Vec constant;                                     ///< kConstant, kBatchRows times
   bool is_untyped_null = false;                     ///< kConstant
   std::string text;                                 ///< patterns
-  std::uint32_t first = 0, length = 0;              ///< kSubstring; kRescale: the exponent
+  std::uint32_t first = 0, length = 0;              ///< as in ExprNode; kRescale: the exponent
   std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen;
                                                     ///< rounding: the divisor, the factor behind
   std::shared_ptr<const LikePattern> like;          ///< kLike
@@ -70,8 +71,8 @@ using BoundPtr = std::unique_ptr<BoundExpr>;
 /// Turns expressions into bound ones. All expressions of one Evaluator come from one Binder.
 class Binder {
  public:
-  /// The texts of constants go to `texts`. An expression of one coded column is evaluated once per
-  /// code if the domain has at most `lookup_codes_max` codes.
+  /// The texts of constants go to `texts`, and later copies of computed ones. An expression of one
+  /// coded column is evaluated once per code if the domain has at most `lookup_codes_max` codes.
   Binder(TextStore& texts, const Schema& schema, std::uint32_t lookup_codes_max = kLookupCodesMax)
       : texts_(texts), schema_(schema), lookup_codes_max_(lookup_codes_max) {}
 
@@ -151,14 +152,14 @@ class Evaluator {
   explicit Evaluator(std::uint32_t slot_count) : slots_(slot_count) {}
 
   /// The result is valid until the expression is evaluated again, and may view the batch's own
-  /// columns. Fails with kOverflow.
+  /// columns. Fails with kOverflow, or with kOutOfMemory if computed texts exceed the budget.
   ColumnView evaluate(const BoundExpr& expr, const Batch& batch);
   /// Writes the positions of the rows for which the condition is true, ascending; returns their
   /// number.
   std::size_t select(const BoundExpr& condition, const Batch& batch, std::uint32_t* positions);
 
-  /// The memory of computed texts of earlier batches is used again.
-  void let_texts_go() noexcept {
+  /// Forgets the copies (kKeepText) of earlier batches. No view of them may be left.
+  void forget_kept_texts() noexcept {
     if (kept_ != nullptr) kept_->clear();
   }
 

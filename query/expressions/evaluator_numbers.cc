@@ -37,6 +37,14 @@ std::int64_t divided(Op op, std::int64_t a, std::int64_t b) noexcept {
   }
 }
 
+/// v / 10^dropped, rounded half away from zero, for a power beyond 64 bits. Only 10^19 has a half
+/// that 64 bits hold.
+std::int64_t rounded_by_much(std::int64_t v, std::uint32_t dropped) noexcept {
+  constexpr std::int64_t kHalf = 5'000'000'000'000'000'000;
+  if (dropped != kScaleMax + 1) return 0;
+  return v >= kHalf ? 1 : v <= -kHalf ? -1 : 0;
+}
+
 /// With so many decimal places. What a double cannot tell apart stays as it is.
 double rounded(double v, int places) noexcept {
   constexpr int kPlacesMax = 308;
@@ -57,7 +65,7 @@ std::optional<T> number_in(std::string_view text) noexcept {
   return number;
 }
 
-/// Of "2026-11-30".
+/// Parses YYYY-MM-DD into days since 1970-01-01; nullopt: it is no date.
 std::optional<std::int64_t> days_in(std::string_view text) noexcept {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-' || text[0] == '-') return std::nullopt;
   const auto year = number_in<int>(text.substr(0, 4));
@@ -106,8 +114,10 @@ ColumnView Evaluator::integer_function(const BoundExpr& expr, const Batch& batch
       wrong |= v < 0 && __builtin_sub_overflow(0, v, result + i);
       if (v >= 0) result[i] = v;
     } else {
-      const std::int64_t whole = expr.factors[0] == 0 ? 0 : divided(expr.op, v, expr.factors[0]);
-      wrong |= __builtin_mul_overflow(whole, expr.factors[1], result + i);
+      const std::int64_t whole = expr.factors[0] == 0 ? rounded_by_much(v, expr.first)
+                                                      : divided(expr.op, v, expr.factors[0]);
+      wrong |= __builtin_mul_overflow(whole, expr.factors[1], result + i) ||
+               (whole != 0 && expr.length > kScaleMax);
     }
   }
   if (wrong) fail_by_overflow(expr);

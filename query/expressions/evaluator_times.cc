@@ -12,6 +12,7 @@ namespace flugs::query {
 namespace {
 
 constexpr std::int64_t kSecondsPerDay = 86'400;
+constexpr std::int64_t kMonthsMax = 200'000'000;  // more days than 32 bits hold
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   FLUGS_DCHECK(b > 0);
@@ -63,8 +64,8 @@ std::int64_t seconds_of(TimeUnit unit) noexcept {
   return unit == TimeUnit::kHour ? 3600 : unit == TimeUnit::kMinute ? 60 : 1;
 }
 
-/// The same day so many months later, or the last one of that month. `months` is within what
-/// kMonthsMax allows.
+/// The same day so many months later, or the last day of that month. `months` is at most kMonthsMax
+/// either way.
 std::int64_t months_after(std::int64_t days, std::int64_t months) noexcept {
   const CivilDate date = civil_from_days(days);
   const std::int64_t month = date.year * 12 + (date.month - 1) + months;
@@ -145,7 +146,6 @@ ColumnView Evaluator::day_of_moment(const BoundExpr& expr, const Batch& batch) {
 }
 
 ColumnView Evaluator::months_later(const BoundExpr& expr, const Batch& batch) {
-  constexpr std::int64_t kMonthsMax = 200'000'000;  // more than 32 bits of days
   const ColumnView a = evaluate(*expr.args[0], batch);
   const ColumnView b = evaluate(*expr.args[1], batch);
   const std::uint8_t* nulls = merged_nulls(expr, a.nulls, b.nulls, batch.rows);

@@ -69,7 +69,7 @@ enum class Op : std::uint8_t {
   kTruncateTime,  ///< `first`: a TimeUnit
   kAddMonths,
   kCase,       ///< condition, value, condition, value, ..., otherwise
-  kRescale,    ///< an exact number times 10^first; only the binder makes it and the next three
+  kRescale,    ///< an exact number times 10^first; only the binder makes it and those below it
   kToInstant,  ///< a date as a timestamp
   kCoarsen,    ///< a value in a unit that is factors[0] times its own; NULL if the result is not
                ///< whole

@@ -42,7 +42,7 @@ std::string literal_text(const Literal& literal) {
   return literal.value.with_scale(literal.type.scale).to_string();
 }
 
-/// Of an operator on numbers, and of a conversion to or from one.
+/// The name of a function of numbers or of a conversion; null: the operator is none.
 const char* number_function_name(Op op) noexcept {
   switch (op) {
     case Op::kAbsolute:
@@ -83,7 +83,7 @@ const char* unit_name(std::uint32_t unit) noexcept {
   return kNames[unit];
 }
 
-/// Of an operator that is written as a function; null: there is none.
+/// The name of an operator that is written as a function; null: it is not.
 const char* function_name(const ExprNode& node) noexcept {
   switch (node.op) {
     case Op::kYear:

@@ -30,7 +30,7 @@ Expr minute(const Expr& time) { return function(Op::kMinute, {time}); }
 Expr second(const Expr& time) { return function(Op::kSecond, {time}); }
 
 Expr truncate_time(TimeUnit unit, const Expr& time) {
-  if (unit > TimeUnit::kSecond) return wrong("truncate_time: there is no such unit of time");
+  if (unit > TimeUnit::kSecond) return wrong("truncate_time: the unit is unknown");
   return function(Op::kTruncateTime, {time}, static_cast<std::uint32_t>(unit));
 }
 Expr add_months(const Expr& time, const Expr& months) {
@@ -55,11 +55,12 @@ Expr lower(const Expr& text) { return function(Op::kLower, {text}); }
 Expr upper(const Expr& text) { return function(Op::kUpper, {text}); }
 
 Expr trim(const Expr& text, Sides sides) {
-  if (sides < Sides::kLeft || sides > Sides::kBoth) return wrong("trim: there are no such sides");
+  if (sides < Sides::kLeft || sides > Sides::kBoth)
+    return wrong("trim: the sides must be kLeft, kRight or kBoth");
   return function(Op::kTrim, {text}, static_cast<std::uint32_t>(sides));
 }
 Expr concat(std::vector<Expr> texts) {
-  if (texts.empty()) return wrong("concat: there is no text");
+  if (texts.empty()) return wrong("concat: the list of texts is empty");
   return function(Op::kConcat, std::move(texts));
 }
 Expr position(const Expr& text, const Expr& part) { return function(Op::kPosition, {text, part}); }

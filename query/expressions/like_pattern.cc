@@ -36,7 +36,7 @@ LikePattern::LikePattern(std::string_view pattern, char escape, bool of_bytes,
     const char next = ++i < pattern.size() ? pattern[i] : '\0';
     if (next != '%' && next != '_' && next != escape)
       fail(StatusCode::kInvalidArgument,
-           label + ": behind the escape character of a pattern must be %, _ or itself");
+           label + ": the escape character must be followed by %, _ or itself");
     take(next, true);
   }
 }

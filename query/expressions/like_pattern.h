@@ -17,18 +17,19 @@ std::size_t count_characters(std::string_view text) noexcept;
 /// Thread-safety: immutable.
 class LikePattern {
  public:
-  /// `of_bytes`: `_` stands for a byte. Throws Failure with `label` if `escape`, which is not 0,
-  /// stands before another byte than `%`, `_` and itself.
+  /// `of_bytes`: `_` matches a byte, not a character. `escape` 0 is none. Throws Failure, which
+  /// names `label`, if another byte than `%`, `_` and `escape` follows the escape, or nothing does.
   LikePattern(std::string_view pattern, char escape, bool of_bytes, const std::string& label);
 
   bool matches(std::string_view text) const noexcept;
 
  private:
-  /// What lies between two `%`: texts, and behind each of them some characters.
+  /// A text, and behind it so many `_`.
   struct Part {
     std::string text;
     std::size_t characters = 0;
   };
+  /// What lies between two `%`.
   using Segment = std::vector<Part>;
   static constexpr std::size_t kNowhere = std::string_view::npos;
 

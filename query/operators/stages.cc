@@ -57,7 +57,7 @@ bool ProjectStage::push_masked(const ScanUnit& unit, const std::vector<std::uint
 void ProjectStage::push(const Batch& batch, std::uint32_t worker) {
   FLUGS_CHECK(worker < evaluators_.size());
   if (!evaluators_[worker]) evaluators_[worker] = std::make_unique<Evaluator>(binder_.slot_count());
-  if (lets_texts_go_) evaluators_[worker]->let_texts_go();
+  if (lets_texts_go_) evaluators_[worker]->forget_kept_texts();
   Batch out;
   out.rows = batch.rows;
   for (const BoundPtr& expr : outputs_)

@@ -59,7 +59,7 @@ class Sink {
   virtual std::optional<LastWanted> last_wanted() const noexcept { return std::nullopt; }
   /// True when no more rows are wanted: sources may stop. Any worker.
   virtual bool is_satisfied() const noexcept { return false; }
-  /// Whether `push` leaves no view of a batch's texts behind.
+  /// True if `push` copies each text that it keeps.
   virtual bool copies_texts() const noexcept { return false; }
 };
 
@@ -67,7 +67,7 @@ class Sink {
 class Stage : public Sink {
  public:
   void set_next(Sink& next) noexcept { next_ = &next; }
-  /// Texts that the stage computes need to live only as long as their batch.
+  /// Tells the stage that texts which it computes need to live only until its next batch.
   virtual void let_texts_go() noexcept {}
   bool is_satisfied() const noexcept override { return next().is_satisfied(); }
   /// The input's column that is passed on as a column of the output; nullopt if the output is

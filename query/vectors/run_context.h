@@ -161,10 +161,11 @@ class QueryProgress {
 ///   - a table: the transaction, which is visited during the run, keeps all that it may see;
 ///   - a result that is an input: `query` keeps it;
 ///   - a constant: a Binder copies them into `texts`;
-///   - a computed value: an Evaluator copies them into `texts`, unless they are only used in the
-///     expression.
-/// These outlive the run's operators and Rows, in whatever order those are destroyed. Only
-/// ResultData outlives the run: make_result copies its texts into memory of its own.
+///   - a computed value: an Evaluator copies them into `texts`, if they leave the expression.
+/// These outlive the run's operators and Rows, in whatever order those are destroyed. Only the
+/// texts that the last stage computes may live until the next batch, if the sink copies texts
+/// (Sink::copies_texts). ResultData outlives the run: make_result copies its texts into memory of
+/// its own.
 struct RunContext {
   /// `open` must be an open transaction.
   RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,

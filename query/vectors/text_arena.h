@@ -28,7 +28,7 @@ class TextArena {
     return place;
   }
   std::string_view keep(std::string_view text);
-  /// Lets all texts go, and keeps most of the memory for the next ones.
+  /// Forgets all texts, whose views become invalid. Keeps the memory for the next ones.
   void clear() noexcept;
 
  private:

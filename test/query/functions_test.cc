@@ -21,7 +21,7 @@ class Sample {
  public:
   Sample() {
     TableSchema schema("one");
-    schema.column("i", Type::kInt32).column("least", Type::kInt64).direct();
+    schema.column("i", Type::kInt32).column("lowest", Type::kInt64).direct();
     schema.column("x", Type::kDecimal).scale(3).column("r", Type::kDouble);
     schema.column("s", Type::kString).column("t", Type::kString).direct();
     schema.column("b", Type::kBytes).column("day", Type::kDate).column("at", Type::kTimestamp);
@@ -147,7 +147,7 @@ TEST_CASE("values become texts, and texts values") {
   CHECK(one.value(to_int64(col("none"))).is_null());
 }
 
-TEST_CASE("numbers are rounded half away from zero") {
+TEST_CASE("numbers are rounded, truncated and converted") {
   Sample one;
   CHECK(one.integer(floor(col("x"))) == -13);
   CHECK(one.integer(ceiling(col("x"))) == -12);
@@ -157,6 +157,12 @@ TEST_CASE("numbers are rounded half away from zero") {
   CHECK(one.value(round(col("x"))) == Value::decimal_units(-12));
   CHECK(one.value(round(col("x"), -1)) == Value::decimal_units(-10));
   CHECK(one.value(round(col("x"), -30)) == Value::decimal_units(0));
+  CHECK(one.value(round(constant(Value::decimal(9'000'000'000'000'000'000, 18)), -1)) ==
+        Value::decimal_units(10));
+  CHECK(one.value(round(constant(Value::decimal(4'999'999'999'999'999'999, 18)), -1)) ==
+        Value::decimal_units(0));
+  CHECK(one.code(round(col("lowest"), -19)) == StatusCode::kOverflow);
+  CHECK(one.integer(round(col("lowest"), -20)) == 0);
   CHECK(one.integer(round(col("i"), -1)) == -10);
   CHECK(one.integer(round(col("i"), 3)) == -7);
   CHECK(one.integer(to_int64(col("x"))) == -12);
@@ -174,20 +180,20 @@ TEST_CASE("numbers are rounded half away from zero") {
   CHECK(one.column(to_decimal(col("i"), 0)).type == Type::kDecimal);
   CHECK(one.code(to_decimal(constant(Value::real(1e10)), 18)) == StatusCode::kOverflow);
   CHECK(one.code(to_decimal(col("i"), 19)) == StatusCode::kInvalidArgument);
-  CHECK(one.code(round(col("least"), -18)) == StatusCode::kOk);
-  CHECK(one.code(round(col("least"), -1)) == StatusCode::kOverflow);
+  CHECK(one.code(round(col("lowest"), -18)) == StatusCode::kOk);
+  CHECK(one.code(round(col("lowest"), -1)) == StatusCode::kOverflow);
 }
 
-TEST_CASE("functions of numbers are NULL where they are not defined") {
+TEST_CASE("functions of numbers give NULL or fail where they have no value") {
   Sample one;
   CHECK(one.integer(absolute(col("i"))) == 7);
   CHECK(one.value(absolute(col("x"))) == Value::decimal_units(12'345));
   CHECK(one.real(absolute(col("r") * -1)) == 2.5);
-  CHECK(one.code(absolute(col("least"))) == StatusCode::kOverflow);
+  CHECK(one.code(absolute(col("lowest"))) == StatusCode::kOverflow);
   CHECK(one.integer(quotient(col("i"), 2)) == -3);
   CHECK(one.value(quotient(col("i"), 0)).is_null());
   CHECK(one.value(quotient(col("n"), 0)).is_null());
-  CHECK(one.code(quotient(col("least"), -1)) == StatusCode::kOverflow);
+  CHECK(one.code(quotient(col("lowest"), -1)) == StatusCode::kOverflow);
   CHECK(one.code(quotient(col("x"), 2)) == StatusCode::kInvalidArgument);
   CHECK(one.real(square_root(constant(Value::real(6.25)))) == 2.5);
   CHECK(one.value(square_root(col("i"))).is_null());
@@ -246,11 +252,11 @@ TEST_CASE("a time goes back to the beginning of its unit, and on by months") {
   CHECK(one.text(to_text(add_months(timestamp(1969, 12, 31, 23), 2))) == "1970-02-28 23:00:00");
   CHECK(one.value(add_months(col("day"), col("n"))).is_null());
   CHECK(one.code(add_months(col("day"), 100'000'000)) == StatusCode::kOverflow);
-  CHECK(one.code(add_months(col("day"), col("least"))) == StatusCode::kOverflow);
+  CHECK(one.code(add_months(col("day"), col("lowest"))) == StatusCode::kOverflow);
   CHECK(one.code(add_months(col("day"), col("r"))) == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("an expression with functions reads like what was written") {
+TEST_CASE("to_string writes calls of functions") {
   CHECK(truncate_time(TimeUnit::kWeek, col("at")).to_string() == "truncate_time(week, at)");
   CHECK(round(col("x"), -2).to_string() == "round(x, -2)");
   CHECK(round(col("x")).to_string() == "round(x)");
