@@ -17,14 +17,15 @@ using query::Expr;
 
 namespace {
 
-/// What the arguments of an operation must be.
+/// How many arguments an operation has.
 struct Arity {
   std::size_t least;
   std::size_t most;
 };
 constexpr std::size_t kMany = 100'000;
 
-/// A function of one argument; null: the operation is none.
+/// The function of flugs/expression.h that an operation of one argument is. Null for the others,
+/// and for those of one argument that are members of Expr.
 Expr (*function_of_one(flugs_op op) noexcept)(const Expr&) {
   switch (op) {
     case FLUGS_OP_YEAR:
@@ -204,14 +205,14 @@ Status substring_of(const TakenExpressions& of, Expr& out) {
   const std::optional<std::int32_t> first = integer_of(of[1]);
   const std::optional<std::int32_t> length = integer_of(of[2]);
   if (!first || !length || *first < 0 || *length < 0)
-    return refused("FLUGS_OP_SUBSTRING: first and length must be constant integers");
+    return refused("FLUGS_OP_SUBSTRING: first and length must be constant integers from 0 on");
   out = query::substring(of.expression(0), static_cast<std::uint32_t>(*first),
                          static_cast<std::uint32_t>(*length));
   return {};
 }
 
-/// FLUGS_OP_TRIM, _ROUND and _TO_DECIMAL: the last argument may be missing, and then is
-/// `otherwise`.
+/// FLUGS_OP_TRIM, _ROUND and _TO_DECIMAL, whose second argument is a constant integer. Without it,
+/// as only the first two may be, it is `otherwise`.
 Status with_integer(flugs_op op, const TakenExpressions& of, std::int32_t otherwise, Expr& out) {
   const std::optional<std::int32_t> number =
       of.size() == 1 ? std::optional(otherwise) : integer_of(of[1]);
@@ -224,7 +225,8 @@ Status with_integer(flugs_op op, const TakenExpressions& of, std::int32_t otherw
   if (op == FLUGS_OP_ROUND) {
     out = query::round(a, *number);
   } else if (*number < (op == FLUGS_OP_TRIM ? 1 : 0) || *number > most) {
-    return refused("FLUGS_OP_TRIM, _TO_DECIMAL: there are no such sides, or is no such scale");
+    return refused(op == FLUGS_OP_TRIM ? "FLUGS_OP_TRIM: the sides must be 1, 2 or 3"
+                                       : "FLUGS_OP_TO_DECIMAL: the scale must be 0 to 18");
   } else if (op == FLUGS_OP_TRIM) {
     out = query::trim(a, static_cast<query::Sides>(*number));
   } else {

@@ -6,8 +6,9 @@
 
 namespace flugs::c {
 
-/// The expression that an operation on these arguments is. Fails with kInvalidArgument: no such
-/// operation, a wrong number of arguments, or one that should be a constant.
+/// Sets `out` to the operation on these arguments. Fails with kInvalidArgument if there is no such
+/// operation, if the number of arguments is wrong, or if an argument that must be a constant is
+/// none.
 Status operation(flugs_op op, const TakenExpressions& of, query::Expr& out);
 
 }  // namespace flugs::c

@@ -99,7 +99,7 @@ class Expr:
 
     def like(self, pattern: str, escape: str = '') -> Expr:
         """
-        Whether a text matches: % stands for any bytes, _ for one character; behind `escape` they stand for themselves.
+        Whether all of a text matches: % is any number of bytes, _ one character. Behind `escape`, one byte, %, _ and itself stand for themselves.
         """
 
     def year(self) -> Expr: ...
@@ -181,7 +181,7 @@ class Expr:
     def power(self, exponent: Any) -> Expr: ...
 
     def quotient(self, divisor: Any) -> Expr:
-        """Of integers, without its fraction; // of Python rounds down."""
+        """Divides integers and drops the fraction: -7 by 2 is -3, but -4 by //."""
 
     def to_double(self) -> Expr:
         """A number, or a text that is one, as a double."""
@@ -211,7 +211,9 @@ class Aggregate:
         """The same under another name."""
 
     def where(self, condition: Expr) -> Aggregate:
-        """The same of the rows for which the condition is true."""
+        """
+        The same over the rows for which the condition is true. alias() behind it names it.
+        """
 
 def count(of: str | Expr | None = None) -> Aggregate:
     """Counts rows, or the values that are not NULL."""

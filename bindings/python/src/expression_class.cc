@@ -117,8 +117,9 @@ void bind_predicates(nb::class_<Expr>& expr) {
             return a.like(pattern, escape.empty() ? '\0' : escape[0]);
           },
           "pattern"_a, "escape"_a = "",
-          "Whether a text matches: % stands for any bytes, _ for one character; behind `escape` "
-          "they stand for themselves.");
+          "Whether all of a text matches: % is any number of bytes, _ one character. Behind "
+          "`escape`, "
+          "one byte, %, _ and itself stand for themselves.");
 }
 
 query::TimeUnit unit_of(const std::string& name) {
@@ -192,7 +193,7 @@ void bind_functions_of_numbers(nb::class_<Expr>& expr) {
           "quotient",
           [](const Expr& a, nb::handle divisor) { return query::quotient(a, to_expr(divisor)); },
           "divisor"_a, nb::sig("def quotient(self, divisor: Any) -> Expr"),
-          "Of integers, without its fraction; // of Python rounds down.")
+          "Divides integers and drops the fraction: -7 by 2 is -3, but -4 by //.")
       .def("to_double", &query::to_double, "A number, or a text that is one, as a double.")
       .def("to_int64", &query::to_int64,
            "A number without its fraction, or the integer that a text is.")
@@ -207,7 +208,7 @@ void bind_aggregates(nb::module_& module) {
   nb::class_<Aggregate>(module, "Aggregate", "One figure per group.")
       .def("alias", &Aggregate::as, "name"_a, "The same under another name.")
       .def("where", &Aggregate::where, "condition"_a,
-           "The same of the rows for which the condition is true.");
+           "The same over the rows for which the condition is true. alias() behind it names it.");
   module.def(
       "count",
       [](nb::handle of) { return of.is_none() ? query::count() : of_item(&query::count, of); },

@@ -226,8 +226,9 @@ enum {
 
 /* Expressions. */
 
-/** Operations, with the number of their arguments. Those that a constant must be say so; it
- * comes from flugs_expr_constant. */
+/** Operations, with the number of their arguments. Each does what the operator or function of
+ * flugs/expression.h with its name does. An argument that is called constant must come from
+ * flugs_expr_constant. */
 typedef int32_t flugs_op;
 enum {
   FLUGS_OP_EQUAL = 1,           /**< 2 */
@@ -259,7 +260,7 @@ enum {
   FLUGS_OP_TO_DOUBLE = 27,      /**< 1 */
   FLUGS_OP_CASE = 28,           /**< 2 or more: when, then, when, then, ... and perhaps otherwise */
   FLUGS_OP_ROW_ID = 29,         /**< 0; only directly behind a table */
-  FLUGS_OP_LIKE = 30,           /**< 2 or 3: text, constant pattern, constant escape character */
+  FLUGS_OP_LIKE = 30,           /**< 2 or 3: text, constant pattern, constant text of one byte */
   FLUGS_OP_LENGTH = 31,         /**< 1 */
   FLUGS_OP_BYTE_LENGTH = 32,    /**< 1 */
   FLUGS_OP_LOWER = 33,          /**< 1 */
@@ -287,7 +288,7 @@ enum {
   FLUGS_OP_HOUR = 55,           /**< 1 */
   FLUGS_OP_MINUTE = 56,         /**< 1 */
   FLUGS_OP_SECOND = 57,         /**< 1 */
-  FLUGS_OP_TRUNCATE_TIME = 58,  /**< 2: time, constant text: year, quarter, ... second */
+  FLUGS_OP_TRUNCATE_TIME = 58,  /**< 2: time, constant text: the unit, as year or second */
   FLUGS_OP_ADD_MONTHS = 59,     /**< 2: time, months */
 };
 

@@ -165,9 +165,9 @@ static void wrong_expressions(flugs_transaction* t) {
   WRONG(many(FLUGS_OP_LIKE, 3, column("name"), text_constant("a"), text_constant("ab"), NULL, NULL),
         "single byte");
   WRONG(binary(FLUGS_OP_TRUNCATE_TIME, column("day"), text_constant("decade")), "constant text");
-  WRONG(binary(FLUGS_OP_TRIM, column("name"), int64_constant(4)), "sides");
+  WRONG(binary(FLUGS_OP_TRIM, column("name"), int64_constant(4)), "must be 1, 2 or 3");
   WRONG(binary(FLUGS_OP_ROUND, column("id"), column("id")), "constant integer");
-  WRONG(binary(FLUGS_OP_TO_DECIMAL, column("id"), int64_constant(300)), "no such scale");
+  WRONG(binary(FLUGS_OP_TO_DECIMAL, column("id"), int64_constant(300)), "0 to 18");
   WRONG(binary(FLUGS_OP_OR, column("id"), flugs_expr_unary(77, column("id"))), "number 77");
   flugs_value no_scale = flugs_decimal(1, -1);
   WRONG(flugs_expr_constant(&no_scale), "scale");
