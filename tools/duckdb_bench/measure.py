@@ -11,6 +11,7 @@ import duckdb
 from duckdb_bench.compare import difference
 
 LIVE, OWN, HELD = "live", "own", "held"
+API = "api"  # flugs' own query API, without DuckDB
 
 
 def connect(threads):
@@ -46,31 +47,54 @@ def differences(con, side, queries):
     return found
 
 
+def api_differences(con, transaction, queries, api):
+    """What flugs' own API answers otherwise than DuckDB's own tables, in words."""
+    found = []
+    for query in queries:
+        if query.name not in api:
+            continue
+        text = difference(api[query.name](transaction).fetchall(), answer(con, OWN, query.sql),
+                          query.sorted_by)
+        if text:
+            found.append(f"{query.name} by flugs' API: {text}")
+    return found
+
+
 @dataclass
 class Times:
     """Of one query, in milliseconds."""
 
     query: object
-    ms: dict = field(default_factory=lambda: {LIVE: [], OWN: []})
+    ms: dict = field(default_factory=lambda: {LIVE: [], OWN: [], API: []})
     rows: int = 0
 
     def median(self, side):
-        return statistics.median(self.ms[side])
+        """None: the query does not run on this side."""
+        return statistics.median(self.ms[side]) if self.ms[side] else None
 
-    def ratio(self):
-        return self.median(LIVE) / self.median(OWN)
+    def ratio(self, side=LIVE):
+        return self.median(side) / self.median(OWN) if self.ms[side] else None
 
 
-def measure(con, queries, runs):
-    """Runs that alternate between both sides, after one that is not counted."""
+def measure(con, db, queries, api, runs):
+    """Runs that alternate between the sides, after one that is not counted."""
     figures = [Times(query) for query in queries]
+
+    def ask(figure, side):
+        if side == API:
+            with db.begin(read_only=True) as transaction:
+                return api[figure.query.name](transaction).fetchall()
+        return con.execute(figure.query.sql).fetchall()
+
     for run in range(runs + 1):
         for number, figure in enumerate(figures):
-            sides = (LIVE, OWN) if (run + number) % 2 else (OWN, LIVE)
-            for side in sides:
-                con.execute(f"use {side}")
+            sides = [OWN, LIVE] + ([API] if figure.query.name in api else [])
+            turn = (run + number) % len(sides)
+            for side in sides[turn:] + sides[:turn]:
+                if side != API:
+                    con.execute(f"use {side}")
                 begin = time.perf_counter()
-                figure.rows = len(con.execute(figure.query.sql).fetchall())
+                figure.rows = len(ask(figure, side))
                 if run > 0:
                     figure.ms[side].append((time.perf_counter() - begin) * 1000)
     return figures

@@ -6,7 +6,7 @@ import time
 import flugs
 
 from duckdb_bench import measure
-from duckdb_bench.measure import HELD, LIVE, OWN
+from duckdb_bench.measure import API, HELD, LIVE, OWN
 from duckdb_bench.workloads import remove_pool
 
 WRITERS = 2
@@ -61,8 +61,9 @@ class Run:
                 measure.copy_tables(con, held, db.tables())
                 self.problems += measure.differences(con, HELD, queries)
                 self.problems += measure.differences(con, HELD, queries)
+                self.problems += measure.api_differences(con, held, queries, self._workload.api)
             self.problems += self._look(con)
-            figures = measure.measure(con, queries, self._options.runs)
+            figures = measure.measure(con, db, queries, self._workload.api, self._options.runs)
             self.problems += self._look(con)
         self.problems += [f"a writer failed: {error}" for error in writers.errors]
         if not per_second:
@@ -84,9 +85,12 @@ class Run:
             "rows": {name: len(db[name]) for name in db.tables()},
             "queries": [{"name": figure.query.name, "question": figure.query.question,
                          "rows": figure.rows, "flugs_ms": figure.median(LIVE),
-                         "own_ms": figure.median(OWN), "ratio": figure.ratio()}
+                         "own_ms": figure.median(OWN), "ratio": figure.ratio(),
+                         "api_ms": figure.median(API), "api_ratio": figure.ratio(API)}
                         for figure in figures],
             "geometric_mean_ratio": measure.geometric_mean(f.ratio() for f in figures),
+            "api_geometric_mean_ratio": measure.geometric_mean(
+                f.ratio(API) for f in figures if f.ratio(API)) if self._workload.api else None,
             "transactions": writers.done() if writers.seconds else 0,
             "transactions_per_second":
                 writers.done() / writers.seconds if self._options.writes else 0,

@@ -43,8 +43,13 @@ def load(db, scale):
                 table.insert_rows(batch)
 
 
+def fraction(scale):
+    """The parameter of Q11."""
+    return f"{0.0001 / scale:.10f}"
+
+
 def queries(scale):
-    return read_queries("tpch.sql", fraction=f"{0.0001 / scale:.10f}")
+    return read_queries("tpch.sql", fraction=fraction(scale))
 
 
 class Refresh:

@@ -1,12 +1,12 @@
 """The workloads: what fills a pool, what is asked, what is written meanwhile."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import flugs
 
-from duckdb_bench import ch, rows, tpch
+from duckdb_bench import ch, rows, tpch, tpch_api
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Workload:
     writer: Callable[[Any, int], Any]
     invariants: tuple = ()  # name and two statements of SQL with equal answers
     share_of_writes: float = 1.0  # of what --writes says
+    # Name -> the same query by flugs' own API, of a transaction.
+    api: dict = field(default_factory=dict)
 
 
 def _filled(load, *arguments):
@@ -35,7 +37,8 @@ def of_rows(count):
 
 def of_tpch(scale):
     return Workload("tpch", f"TPC-H, scale {scale:g}", _filled(tpch.load, scale),
-                    tpch.queries(scale), tpch.Refresh)
+                    tpch.queries(scale), tpch.Refresh,
+                    api=tpch_api.queries(tpch.fraction(scale)))
 
 
 def of_ch(tool, warehouses, customers, items):
