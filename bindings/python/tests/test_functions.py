@@ -11,7 +11,7 @@ from flugs import col
 
 duckdb = pytest.importorskip("duckdb")
 
-ROWS = 3000
+ROWS = 1500
 LETTERS = ["a", "B", "c", " ", "%", "_", "ä", "€", "7", "-"]
 COLUMNS = {"id": flugs.int64, "kind": flugs.string, "text": flugs.string, "i": flugs.int64,
            "x": flugs.decimal(3), "r": flugs.double, "day": flugs.date, "moment": flugs.timestamp}
