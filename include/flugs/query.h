@@ -28,7 +28,7 @@ struct RunOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
   /// The folder for what a group by or an order by cannot keep within `memory_bytes_max`; empty:
   /// the system's folder for temporary files (TMPDIR). The files have no names, and are gone with
-  /// the query.
+  /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined.
   std::string temporary_folder = {};
   /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
   /// asked to stop fails with kCancelled within some thousand rows per thread.

@@ -238,6 +238,7 @@ BoundPtr Binder::bind_to_decimal(BoundPtr subject, std::uint8_t scale, std::stri
   if (is_exact(subject->type) && subject->type.scale <= scale) {
     subject = rescaled(std::move(subject), scale);
     subject->type = result;
+    if (subject->op == Op::kRescale) subject->label = std::move(label);
     return subject;
   }
   BoundPtr made = with_argument(Op::kToDecimal, result, std::move(subject), std::move(label));

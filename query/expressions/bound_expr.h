@@ -162,6 +162,10 @@ class Evaluator {
   void forget_kept_texts() noexcept {
     if (kept_ != nullptr) kept_->clear();
   }
+  /// The same, and frees the memory.
+  void give_up_kept_texts() noexcept {
+    if (kept_ != nullptr) kept_->give_up();
+  }
 
  private:
   ColumnView column(const BoundExpr& expr, const Batch& batch);

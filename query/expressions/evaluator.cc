@@ -173,6 +173,8 @@ void fill_lookup(const BoundExpr& expr) {
           table.ints.insert(table.ints.end(), result.ints(), result.ints() + n);
       }
     } catch (const Failure&) {
+      table.texts = {};
+      evaluator.give_up_kept_texts();
       table.by_value = true;
     }
     FLUGS_CHECK(table.by_value || table.nulls.size() == std::size_t{count} + 1);

@@ -45,16 +45,17 @@ std::int64_t rounded_by_much(std::int64_t v, std::uint32_t dropped) noexcept {
   return v >= kHalf ? 1 : v <= -kHalf ? -1 : 0;
 }
 
-/// With so many decimal places. What a double cannot tell apart stays as it is.
+/// With so many decimal places. A double that has no more of them stays as it is.
 double rounded(double v, int places) noexcept {
   constexpr int kPlacesMax = 308;
+  constexpr double kNoFractionFrom = 4'503'599'627'370'496.0;  // 2^52
   if (places == 0) return std::round(v);
   if (places > kPlacesMax || !std::isfinite(v)) return v;
   if (places < -kPlacesMax) return 0;
   const double power = std::pow(10.0, std::abs(places));
   if (places < 0) return std::round(v / power) * power;
   const double scaled = v * power;
-  return std::isfinite(scaled) ? std::round(scaled) / power : v;
+  return std::fabs(scaled) < kNoFractionFrom ? std::round(scaled) / power : v;
 }
 
 template <typename T>

@@ -11,6 +11,8 @@ namespace flugs::query {
 
 namespace {
 
+__extension__ using Int128 = __int128;
+
 constexpr std::int64_t kSecondsPerDay = 86'400;
 constexpr std::int64_t kMonthsMax = 200'000'000;  // more days than 32 bits hold
 
@@ -158,9 +160,10 @@ ColumnView Evaluator::months_later(const BoundExpr& expr, const Batch& batch) {
     const std::int64_t days = floor_div(a.ints()[i], per_day);
     if (months > kMonthsMax || months < -kMonthsMax) fail_by_overflow(expr);
     const std::int64_t later = months_after(days, months);
-    const bool fits = per_day != 1 || later == static_cast<std::int32_t>(later);
-    if (!fits || __builtin_mul_overflow(later, per_day, result + i) ||
-        __builtin_add_overflow(result[i], a.ints()[i] - days * per_day, result + i))
+    // The day may begin before the first time that 64 bits hold.
+    const Int128 moment = Int128{a.ints()[i]} + Int128{later - days} * per_day;
+    result[i] = static_cast<std::int64_t>(moment);
+    if (moment != result[i] || (per_day == 1 && later != static_cast<std::int32_t>(later)))
       fail_by_overflow(expr);
   }
   return {result, nulls};

@@ -63,10 +63,10 @@ std::size_t LikePattern::skip(std::string_view text, std::size_t place,
   return place;
 }
 
-// kNowhere: the segment does not match at `place`.
-std::size_t LikePattern::end_of_match(const Segment& segment, std::string_view text,
+// kNowhere: the parts do not match at `place`.
+std::size_t LikePattern::end_of_match(std::span<const Part> parts, std::string_view text,
                                       std::size_t place) const noexcept {
-  for (const Part& part : segment) {
+  for (const Part& part : parts) {
     if (!text.substr(place).starts_with(part.text)) return kNowhere;
     place = skip(text, place + part.text.size(), part.characters);
     if (place == kNowhere) return kNowhere;
@@ -74,21 +74,25 @@ std::size_t LikePattern::end_of_match(const Segment& segment, std::string_view t
   return place;
 }
 
-// The first match, at `end` or behind it; `end` becomes its end. A segment has a fixed number of
-// characters, so no later match ends earlier.
-std::size_t LikePattern::find(const Segment& segment, std::string_view text,
-                              std::size_t& end) const noexcept {
-  std::size_t place = end;
-  while (true) {
-    place = text.find(segment.front().text, place);
-    if (place == kNowhere) return kNowhere;
-    if (const std::size_t found = end_of_match(segment, text, place); found != kNowhere) {
+// Looks for the first match, at `end` or behind it; `end` becomes its end. A segment has a fixed
+// number of characters, so no later match ends earlier. Characters in front of its first text are
+// passed over once.
+bool LikePattern::find(const Segment& segment, std::string_view text,
+                       std::size_t& end) const noexcept {
+  const bool is_text_first = !segment.front().text.empty();
+  const std::size_t passed = is_text_first ? 0 : segment.front().characters;
+  const std::span<const Part> rest = std::span(segment).subspan(is_text_first ? 0 : 1);
+  std::size_t place = skip(text, end, passed);
+  while (place != kNowhere) {
+    if (!rest.empty()) place = text.find(rest.front().text, place);
+    if (place == kNowhere) return false;
+    if (const std::size_t found = end_of_match(rest, text, place); found != kNowhere) {
       end = found;
-      return place;
+      return true;
     }
-    if (place >= text.size()) return kNowhere;
-    place = of_bytes_ ? place + 1 : next_character(text, place);
+    place = skip(text, place, 1);
   }
+  return false;
 }
 
 // Whether the segment matches the end of the text, and begins at `from` or behind it.
@@ -113,7 +117,7 @@ bool LikePattern::matches(std::string_view text) const noexcept {
   if (end == kNowhere) return false;
   if (segments_.size() == 1) return end == text.size();
   for (std::size_t i = 1; i + 1 < segments_.size(); ++i)
-    if (find(segments_[i], text, end) == kNowhere) return false;
+    if (!find(segments_[i], text, end)) return false;
   return ends_with(segments_.back(), text, end);
 }
 

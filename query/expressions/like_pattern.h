@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,9 @@ class LikePattern {
 
   void take(char c, bool is_literal);
   std::size_t skip(std::string_view text, std::size_t place, std::size_t characters) const noexcept;
-  std::size_t end_of_match(const Segment& segment, std::string_view text,
+  std::size_t end_of_match(std::span<const Part> parts, std::string_view text,
                            std::size_t place) const noexcept;
-  std::size_t find(const Segment& segment, std::string_view text, std::size_t& end) const noexcept;
+  bool find(const Segment& segment, std::string_view text, std::size_t& end) const noexcept;
   bool ends_with(const Segment& segment, std::string_view text, std::size_t from) const noexcept;
 
   std::vector<Segment> segments_;  // one at least

@@ -47,7 +47,8 @@ PipelineRun::PipelineRun(RunContext& context, Pipeline& pipeline, Sink& sink)
       first_(first_sink(pipeline, sink)),
       tells_(context.progress.is_wanted()) {
   const auto begin = std::chrono::steady_clock::now();
-  if (sink.copies_texts() && !pipeline.stages.empty()) pipeline.stages.back()->let_texts_go();
+  if (sink.copies_texts())  // a batch is through all stages when the source makes the next one
+    for (const auto& stage : pipeline.stages) stage->let_texts_go();
   Source& source = *pipeline.source;
   source.begin(first_);
   morsels_ = source.morsel_count();

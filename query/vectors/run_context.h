@@ -163,7 +163,7 @@ class QueryProgress {
 ///   - a constant: a Binder copies them into `texts`;
 ///   - a computed value: an Evaluator copies them into `texts`, if they leave the expression.
 /// These outlive the run's operators and Rows, in whatever order those are destroyed. Only the
-/// texts that the last stage computes may live until the next batch, if the sink copies texts
+/// texts that stages compute may live until the next batch, if the sink copies texts
 /// (Sink::copies_texts). ResultData outlives the run: make_result copies its texts into memory of
 /// its own.
 struct RunContext {

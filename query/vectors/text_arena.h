@@ -30,6 +30,8 @@ class TextArena {
   std::string_view keep(std::string_view text);
   /// Forgets all texts, whose views become invalid. Keeps the memory for the next ones.
   void clear() noexcept;
+  /// Forgets all texts, and frees the memory.
+  void give_up() noexcept;
 
  private:
   struct Block {

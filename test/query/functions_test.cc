@@ -169,6 +169,9 @@ TEST_CASE("numbers are rounded, truncated and converted") {
   CHECK(one.real(round(col("r"))) == 3);
   CHECK(one.real(round(constant(Value::real(-2.345)), 2)) == -2.35);
   CHECK(one.real(round(constant(Value::real(1234.5)), -2)) == 1200);
+  CHECK(one.real(round(constant(Value::real(9'007'199'254'740'991.0)), 1)) ==
+        9'007'199'254'740'991.0);
+  CHECK(one.real(round(constant(Value::real(0.49999999999999994)), 200)) == 0.49999999999999994);
   CHECK(one.real(floor(col("r") * -1)) == -3);
   CHECK(one.real(ceiling(col("r"))) == 3);
   CHECK(one.integer(to_int64(col("r"))) == 2);
@@ -251,6 +254,10 @@ TEST_CASE("a time goes back to the beginning of its unit, and on by months") {
   CHECK(one.text(to_text(add_months(col("day"), col("i")))) == "1969-05-31");
   CHECK(one.text(to_text(add_months(timestamp(1969, 12, 31, 23), 2))) == "1970-02-28 23:00:00");
   CHECK(one.value(add_months(col("day"), col("n"))).is_null());
+  const Expr first = constant(Value::timestamp(kLowest + 14'000'000'000));
+  CHECK(one.holds(add_months(first, 0) == first));
+  CHECK(one.holds(add_months(add_months(first, 1), -1) == first));
+  CHECK(one.code(add_months(first, -1)) == StatusCode::kOverflow);
   CHECK(one.code(add_months(col("day"), 100'000'000)) == StatusCode::kOverflow);
   CHECK(one.code(add_months(col("day"), col("lowest"))) == StatusCode::kOverflow);
   CHECK(one.code(add_months(col("day"), col("r"))) == StatusCode::kInvalidArgument);

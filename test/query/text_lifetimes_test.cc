@@ -1,12 +1,14 @@
 // The owners and lifetimes of a text's bytes in a query: see RunContext. Run it under the address
 // sanitizer, which sees every read through a view of freed bytes.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "flugs/query.h"
+#include "query/vectors/run_context.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;
@@ -232,11 +234,51 @@ TEST_CASE("computed texts take memory for a batch only, unless an operator holds
   while (const StreamBatch* batch = stream.next()) rows += std::int64_t(batch->row_count());
   CHECK(stream.status().to_string() == "ok");
   CHECK(rows == kThings);
+  ResultStream behind = must(things()
+                                 .select({long_text.as("t"), "id"})
+                                 .where(col("id") >= 0 && length(col("t")) > 0)
+                                 .select({upper(col("t")).as("u")})
+                                 .stream(world.reader(), options));
+  rows = 0;
+  while (const StreamBatch* batch = behind.next()) rows += std::int64_t(batch->row_count());
+  CHECK(behind.status().to_string() == "ok");
+  CHECK(rows == kThings);
   const Result<QueryResult> held =
       things().group_by({long_text.as("t")}, {count()}).run(world.reader(), options);
   REQUIRE(held.code() == StatusCode::kOutOfMemory);
   INFO(held.status().message());
   CHECK(held.status().message().find("computed texts") != std::string::npos);
+}
+
+TEST_CASE("a computed text of a dictionary that lacks memory is computed for the rows instead") {
+  Things world;
+  RunOptions options;
+  options.threads = 1;
+  options.memory_bytes_max = std::uint64_t{8} << 20;
+  const Expr kind = concat({col("kind"), Expr(std::string(3 << 20, 'x'))});
+  const Result<QueryResult> found =
+      things().where(col("id") == 5).select({length(kind).as("n")}).run(world.reader(), options);
+  CHECK(found.status().to_string() == "ok");
+  CHECK(found->get_unchecked(0, 0) == Value::int64((3 << 20) + 6));
+}
+
+TEST_CASE("memory of computed texts of all sizes is used again") {
+  MemoryBudget budget(std::uint64_t{1} << 30);
+  {
+    TextArena arena(&budget);
+    for (int round = 0; round < 200; ++round) {
+      for (int i = 0; i < 100; ++i) {
+        const std::size_t size = static_cast<std::size_t>((i * 37 + round * 11) % 100) * 2000;
+        char* const place = arena.add(size);
+        std::fill_n(place, size, static_cast<char>(i));
+      }
+      arena.clear();
+    }
+    CHECK(budget.peak() < 4 * 100 * 100'000);  // four times the largest round
+    arena.give_up();
+    CHECK(budget.try_take(std::uint64_t{1} << 30));
+    budget.give_back(std::uint64_t{1} << 30);
+  }
 }
 
 TEST_CASE("a result keeps its texts when their rows, column and table are gone") {
