@@ -88,6 +88,18 @@ BoundPtr Binder::bind_condition(const Expr& expr) {
   return with_lookups(std::move(bound));
 }
 
+BoundPtr Binder::bind_is_key(std::uint32_t column, std::shared_ptr<const KeyFilter> keys,
+                             std::string label) {
+  FLUGS_CHECK(column < schema_.size() && lane_of(schema_[column].type) == Lane::kInt);
+  BoundPtr value = node(Op::kColumn, schema_[column].type, schema_[column].name);
+  value->column = column;
+  value->domain = schema_[column].domain;
+  BoundPtr made = node(Op::kIsKey, {Type::kBool, 0}, std::move(label));
+  made->keys = std::move(keys);
+  made->args.push_back(std::move(value));
+  return made;
+}
+
 BoundPtr Binder::bind_node(const Expr& expr) {
   if (!expr.is_given()) fail(StatusCode::kInvalidArgument, "an expression is missing");
   const ExprNode& from = *expr.node();

@@ -12,6 +12,7 @@
 #include "query/expressions/expr_node.h"
 #include "query/expressions/like_pattern.h"
 #include "query/vectors/integer_set.h"
+#include "query/vectors/key_filter.h"
 #include "query/vectors/text_store.h"
 #include "query/vectors/vec.h"
 
@@ -57,6 +58,7 @@ struct BoundExpr {
                                                     ///< rounding: the divisor, the factor behind
   std::shared_ptr<const LikePattern> like;          ///< kLike
   TextStore* texts_kept = nullptr;                  ///< of functions that compute texts
+  std::shared_ptr<const KeyFilter> keys;            ///< kIsKey
   IntegerSet ints;                                  ///< kIn; doubles by their bits
   std::unordered_set<std::string_view> texts;       ///< kIn
   bool in_has_null = false;
@@ -81,6 +83,10 @@ class Binder {
   BoundPtr bind(const Expr& expr, bool may_be_coded = false);
   /// Must be of type bool.
   BoundPtr bind_condition(const Expr& expr);
+  /// The condition that a column of integers may have a key of a join's right side. Each key of the
+  /// left side has to fulfil it.
+  BoundPtr bind_is_key(std::uint32_t column, std::shared_ptr<const KeyFilter> keys,
+                       std::string label);
   std::uint32_t slot_count() const noexcept { return slots_; }
 
   /// The type in which values of both types compare; false: none.
@@ -175,6 +181,7 @@ class Evaluator {
   ColumnView negation(const BoundExpr& expr, const Batch& batch);
   ColumnView null_test(const BoundExpr& expr, const Batch& batch);
   ColumnView membership(const BoundExpr& expr, const Batch& batch);
+  ColumnView key_test(const BoundExpr& expr, const Batch& batch);
   ColumnView text_predicate(const BoundExpr& expr, const Batch& batch);
   ColumnView arithmetic(const BoundExpr& expr, const Batch& batch);
   ColumnView integer_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);

@@ -31,6 +31,8 @@ ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
       return null_test(expr, batch);
     case Op::kIn:
       return membership(expr, batch);
+    case Op::kIsKey:
+      return key_test(expr, batch);
     case Op::kStartsWith:
     case Op::kEndsWith:
     case Op::kContains:

@@ -129,6 +129,13 @@ ColumnView Evaluator::membership(const BoundExpr& expr, const Batch& batch) {
   return {result, nulls};
 }
 
+ColumnView Evaluator::key_test(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView a = evaluate(*expr.args[0], batch);
+  std::int64_t* result = out(expr).ints(batch.rows);
+  expr.keys->find(a.ints(), batch.rows, result);
+  return {result, a.nulls};
+}
+
 ColumnView Evaluator::text_predicate(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
   std::int64_t* result = out(expr).ints(batch.rows);

@@ -74,6 +74,7 @@ enum class Op : std::uint8_t {
   kCoarsen,    ///< a value in a unit that is factors[0] times its own; NULL if the result is not
                ///< whole
   kLookup,     ///< an expression of one column, by the column's code
+  kIsKey,      ///< whether a value may be a key of a join's right side
   kKeepText,   ///< a computed text, in memory that outlives the batch
 };
 /// The operators whose result the evaluator computes from two numbers.

@@ -37,6 +37,8 @@ class JoinTable {
     return next_[row];
   }
   std::uint64_t hash(std::uint32_t row) const noexcept { return hashes_[row]; }
+  /// A filter of the values of key number `key`, integers; null if there is no memory for it.
+  std::shared_ptr<const KeyFilter> filter_of(std::size_t key, MemoryBudget& budget) const;
   bool equals(std::uint32_t row, const std::vector<ColumnView>& keys,
               std::size_t i) const noexcept {
     FLUGS_DCHECK(keys.size() == keys_.size());
@@ -51,14 +53,14 @@ class JoinTable {
   }
 
  private:
-  void fill_keys(RunContext& context, const std::vector<BoundPtr>& keys, std::uint32_t slot_count,
-                 std::vector<std::uint8_t>& is_null);
-  void link(RunContext& context, const std::vector<std::uint8_t>& is_null);
+  void fill_keys(RunContext& context, const std::vector<BoundPtr>& keys, std::uint32_t slot_count);
+  void link(RunContext& context);
 
   Rows rows_;  // flat: one part
   std::vector<Vec> keys_;
   std::vector<Form> forms_;
   std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint8_t> is_null_;  // some key of the row is
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> next_;
   std::uint64_t mask_ = 0;
@@ -83,6 +85,9 @@ class JoinStage : public Stage {
   };
   JoinStage(RunContext& context, Plan plan);
   void push(const Batch& batch, std::uint32_t worker) override;
+  std::optional<std::uint32_t> column_to_filter(std::uint32_t output) const override {
+    return output < plan_.left.size() ? std::optional(output) : std::nullopt;
+  }
 
  private:
   struct Local {

@@ -37,7 +37,7 @@ JoinTable::JoinTable(RunContext& context, Rows rows, const std::vector<BoundPtr>
   FLUGS_CHECK(rows_.parts.size() == 1 && rows_.parts[0].rows == rows_.row_count);
   const std::size_t n = rows_.row_count;
   const std::size_t buckets = std::bit_ceil(std::max<std::size_t>(n * 2, 16));
-  std::uint64_t bytes = n * 12 + buckets * 4;
+  std::uint64_t bytes = n * 13 + buckets * 4;
   for (const BoundPtr& key : keys) {
     forms_.push_back(form_of(lane_of(key->type)));
     bytes += n * bytes_of(forms_.back());
@@ -49,13 +49,18 @@ JoinTable::JoinTable(RunContext& context, Rows rows, const std::vector<BoundPtr>
   hashes_.resize(n);
   keys_.resize(keys.size());
   for (std::size_t k = 0; k < keys.size(); ++k) keys_[k].reserve((n + 1) * bytes_of(forms_[k]));
-  std::vector<std::uint8_t> is_null(n);
-  fill_keys(context, keys, slot_count, is_null);
-  link(context, is_null);
+  is_null_.resize(n);
+  fill_keys(context, keys, slot_count);
+  link(context);
+}
+
+std::shared_ptr<const KeyFilter> JoinTable::filter_of(std::size_t key, MemoryBudget& budget) const {
+  FLUGS_CHECK(key < keys_.size() && forms_[key] == Form::kInt);
+  return KeyFilter::make({keys_[key].view(false).ints(), is_null_.size()}, is_null_, budget);
 }
 
 void JoinTable::fill_keys(RunContext& context, const std::vector<BoundPtr>& keys,
-                          std::uint32_t slot_count, std::vector<std::uint8_t>& is_null) {
+                          std::uint32_t slot_count) {
   const std::size_t n = rows_.row_count;
   std::atomic<std::size_t> next{0};
   context.crew.run(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
@@ -73,20 +78,20 @@ void JoinTable::fill_keys(RunContext& context, const std::vector<BoundPtr>& keys
         views[k] = evaluator.evaluate(*keys[k], batch);
         copy_column({views[k].data, nullptr}, forms_[k], batch.rows, keys_[k], first, n, false);
       }
-      hash_keys(views, forms_, batch.rows, hashes_.data() + first, is_null.data() + first);
+      hash_keys(views, forms_, batch.rows, hashes_.data() + first, is_null_.data() + first);
     }
   });
 }
 
 // Chains grow at their heads by an exchange, from all workers at once.
-void JoinTable::link(RunContext& context, const std::vector<std::uint8_t>& is_null) {
+void JoinTable::link(RunContext& context) {
   const std::size_t n = rows_.row_count;
   std::atomic<std::size_t> next{0};
   context.crew.run(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
     for (std::size_t first = next.fetch_add(kMorselRows); first < n;
          first = next.fetch_add(kMorselRows))
       for (std::size_t row = first; row < std::min(n, first + kMorselRows); ++row)
-        if (is_null[row] == 0)
+        if (is_null_[row] == 0)
           next_[row] = std::atomic_ref(heads_[hashes_[row] & mask_])
                            .exchange(static_cast<std::uint32_t>(row), std::memory_order_relaxed);
   });

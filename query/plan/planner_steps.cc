@@ -61,6 +61,30 @@ struct BoundKeys {
   std::vector<BoundPtr> right;
 };
 
+/// Whether a filter of these keys would drop so many rows of the source that it is worth its tests.
+/// Keys that nearly all integers between the column's bounds are drop none.
+bool drops_many(const KeyFilter& keys, const std::optional<PayloadRange>& of_column) {
+  if (!of_column) return true;
+  const std::uint64_t rest = static_cast<std::uint64_t>(of_column->greatest) -
+                             static_cast<std::uint64_t>(of_column->least);
+  return keys.key_count() / 3 * 4 <= rest && keys.key_count() <= of_column->rows / 2;
+}
+
+/// Rows of the left side without a partner are dropped where they are read, if the join needs none
+/// of them.
+void filter_left(RunContext& context, const JoinStage::Plan& plan, Pipeline& left) {
+  if (plan.kind != JoinKind::kInner && plan.kind != JoinKind::kSemi) return;
+  for (std::size_t k = 0; k < plan.left_keys.size(); ++k) {
+    const BoundExpr& key = *plan.left_keys[k];
+    if (key.op != Op::kColumn || !key.args.empty() || key.form != Form::kInt) continue;
+    const std::optional<std::uint32_t> column = left.column_to_filter(key.column);
+    if (!column) continue;
+    std::shared_ptr<const KeyFilter> keys = plan.table->filter_of(k, context.budget);
+    if (keys != nullptr && drops_many(*keys, left.source->likely_range(*column)))
+      left.source->add_keys(*column, std::move(keys));
+  }
+}
+
 }  // namespace
 
 Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
@@ -95,6 +119,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   plan.left_slots = keys.left_binder.slot_count();
   FLUGS_CHECK(plan.left_keys.size() == node.join_keys.size());
   const std::size_t right_rows = plan.table->row_count();
+  if (!context_.is_dry) filter_left(context_, plan, left);
   if (pairs) left.schema.insert(left.schema.end(), right_schema.begin(), right_schema.end());
   left.add(std::make_unique<JoinStage>(context_, std::move(plan)));
   left.explain = explain_node(join_title(node), {left.explain, right.explain});

@@ -41,6 +41,13 @@ Sink& first_sink(Pipeline& pipeline, Sink& last) {
 
 }  // namespace
 
+std::optional<std::uint32_t> Pipeline::column_to_filter(std::uint32_t column) const {
+  std::optional<std::uint32_t> found = column;
+  for (auto stage = stages.rbegin(); stage != stages.rend() && found; ++stage)
+    found = (*stage)->column_to_filter(*found);
+  return found;
+}
+
 PipelineRun::PipelineRun(RunContext& context, Pipeline& pipeline, Sink& sink)
     : context_(context),
       pipeline_(pipeline),

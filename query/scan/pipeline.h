@@ -75,6 +75,11 @@ class Stage : public Sink {
   virtual std::optional<std::uint32_t> input_column(std::uint32_t /*output*/) const {
     return std::nullopt;
   }
+  /// The input's column whose value a row of the output has in `output`: rows with some value leave
+  /// no row with that value behind them, and others do not depend on them. nullopt: there is none.
+  virtual std::optional<std::uint32_t> column_to_filter(std::uint32_t output) const {
+    return input_column(output);
+  }
   std::optional<FirstRows> first_rows() const override;
   std::optional<LastWanted> last_wanted() const noexcept override { return next().last_wanted(); }
 
@@ -112,6 +117,11 @@ class Source {
   virtual std::optional<PayloadRange> likely_range(std::uint32_t /*column*/) const {
     return std::nullopt;
   }
+  /// The rows whose value in `column`, one of integers, is no key of these are not needed. Called
+  /// before `begin`. False: the source passes them on all the same.
+  virtual bool add_keys(std::uint32_t /*column*/, std::shared_ptr<const KeyFilter> /*keys*/) {
+    return false;
+  }
   /// Adds figures to the explanation.
   virtual void finish() {}
 };
@@ -124,6 +134,9 @@ struct Pipeline {
   ExplainPtr explain;
 
   void add(std::unique_ptr<Stage> stage);
+  /// The source's column whose values a column of the pipeline has; nullopt if no filter of the
+  /// source can stand for one of the pipeline.
+  std::optional<std::uint32_t> column_to_filter(std::uint32_t column) const;
   /// Runs everything through to `sink`, in parallel.
   void run(RunContext& context, Sink& sink);
 };

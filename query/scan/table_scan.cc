@@ -116,6 +116,33 @@ void TableScan::add_filter(const Expr& condition) {
   filters_.push_back(std::move(filter));
 }
 
+// Rows outside the keys' bounds are ruled out by row group, or on packed codes.
+void TableScan::add_bounds(std::uint32_t column, const KeyFilter& keys) {
+  const ColumnInfo& info = plain_schema_[column];
+  // The keys of an int32 may be int64.
+  const Type type = is_integer(info.type) ? Type::kInt64 : info.type.type;
+  const auto bound = [&](std::int64_t payload) {
+    return constant(Value::from_raw(type, payload).with_scale(info.type.scale));
+  };
+  add_filter(col(info.name) >= bound(keys.least()));
+  add_filter(col(info.name) <= bound(keys.greatest()));
+}
+
+bool TableScan::add_keys(std::uint32_t output, std::shared_ptr<const KeyFilter> keys) {
+  FLUGS_CHECK(output < output_columns_.size() && keys != nullptr);
+  const std::uint32_t column = output_columns_[output];
+  if (column == kRowIds || lane_of(plain_schema_[column].type) != Lane::kInt) return false;
+  if (!keys->is_empty() && plain_schema_[column].type.type != Type::kBool)
+    add_bounds(column, *keys);
+  auto filter = std::make_unique<ScanFilter>();
+  filter->text =
+      fmt::format("{} among {} keys of a join", plain_schema_[column].name, keys->key_count());
+  filter->by_value = value_binder_.bind_is_key(column, std::move(keys), filter->text);
+  filter->columns.push_back(column);
+  filters_.push_back(std::move(filter));
+  return true;
+}
+
 Schema TableScan::output_schema() const {
   Schema schema;
   for (const Output& output : outputs_)

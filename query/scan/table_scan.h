@@ -46,6 +46,7 @@ class TableScan : public Source {
 
   void begin(const Sink& sink) override;
   std::optional<PayloadRange> likely_range(std::uint32_t column) const override;
+  bool add_keys(std::uint32_t column, std::shared_ptr<const KeyFilter> keys) override;
   std::size_t morsel_count() const override { return morsels_.size(); }
   std::size_t workers_max() const noexcept override;
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
@@ -72,6 +73,7 @@ class TableScan : public Source {
   };
 
   void add_filter(const Expr& condition);
+  void add_bounds(std::uint32_t column, const KeyFilter& keys);
   std::optional<std::size_t> join_ranges(const RangeCondition& range);
   ColumnView read(const Output& output, const ScanUnit& unit, const RowSelection& rows,
                   Vec& out) const;
