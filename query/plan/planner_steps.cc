@@ -67,7 +67,8 @@ bool drops_many(const KeyFilter& keys, const std::optional<PayloadRange>& of_col
   if (!of_column) return true;
   const std::uint64_t rest = static_cast<std::uint64_t>(of_column->greatest) -
                              static_cast<std::uint64_t>(of_column->least);
-  return keys.key_count() / 3 * 4 <= rest && keys.key_count() <= of_column->rows / 2;
+  const std::uint64_t part = keys.is_exact() ? 2 : 8;  // a Bloom filter may be out of the caches
+  return keys.key_count() / 3 * 4 <= rest && keys.key_count() <= of_column->rows / part;
 }
 
 /// Rows of the left side without a partner are dropped where they are read, if the join needs none

@@ -139,6 +139,7 @@ bool TableScan::add_keys(std::uint32_t output, std::shared_ptr<const KeyFilter> 
       fmt::format("{} among {} keys of a join", plain_schema_[column].name, keys->key_count());
   filter->by_value = value_binder_.bind_is_key(column, std::move(keys), filter->text);
   filter->columns.push_back(column);
+  filter->is_optional = true;
   filters_.push_back(std::move(filter));
   return true;
 }
@@ -380,6 +381,7 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const ScanUnit& unit, Row
       by_code ? local.codes.select(*filter.on_codes, local.batch, local.chosen.data())
               : local.values.select(*filter.by_value, local.batch, local.chosen.data());
   FLUGS_DCHECK(chosen <= rows.count);
+  if (filter.is_optional) filter.passed.fetch_add(chosen, std::memory_order_relaxed);
   if (chosen == rows.count) return chosen;
   if (rows.positions == nullptr)
     std::swap(local.positions, local.chosen);
@@ -441,7 +443,8 @@ void TableScan::run_batch(const ScanUnit& unit, RowSelection rows, std::uint64_t
                           Local& local, std::uint32_t worker, Sink& sink) {
   FLUGS_DCHECK(rows.count <= kBatchRows);
   for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
-    if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], unit, rows, local);
+    if ((f >= 64 || (narrowed >> f & 1) == 0) && !filters_[f]->drops_few())
+      filter_rows(*filters_[f], unit, rows, local);
   if (rows.count == 0) return;
   selected_.fetch_add(rows.count, std::memory_order_relaxed);
   local.output.rows = rows.count;

@@ -19,13 +19,23 @@ struct ScanFilter {
   BoundPtr on_codes;  ///< optional; a lookup by the codes of `column`
   std::vector<std::uint32_t> columns;
   std::optional<RangeCondition> range;
-  std::optional<std::size_t> part_of;  ///< the filter whose range covers both
+  std::optional<std::size_t> part_of;    ///< the filter whose range covers both
+  bool is_optional = false;              ///< of a join, which tests the rows that are left
+  std::atomic<std::uint64_t> passed{0};  ///< rows of an optional filter that met it
   // Statistics, in rows.
   std::atomic<std::uint64_t> tested_on_codes{0};
   std::atomic<std::uint64_t> tested_by_value{0};
   // Tested by the unit.
   std::atomic<std::uint64_t> narrowed{0};  ///< on packed codes
   std::atomic<std::uint64_t> narrowed_in_delta{0};
+
+  /// Whether an optional filter has met so few rows to drop that it is not worth its tests.
+  bool drops_few() const noexcept {
+    constexpr std::uint64_t kRowsMin = std::uint64_t{1} << 16;
+    if (!is_optional) return false;
+    const std::uint64_t tested = tested_by_value.load(std::memory_order_relaxed);
+    return tested >= kRowsMin && passed.load(std::memory_order_relaxed) > tested / 8 * 7;
+  }
 };
 
 /// Reads the visible rows of a table that meet the filters: first visibility, then filter by filter
