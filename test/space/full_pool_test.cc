@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "test/space/full_pool_case.h"
 #include "test/support/complaint.h"
@@ -37,6 +38,12 @@ void run_cases(FullPoolCase::Columns columns) {
              cases, seed, rows, rows_left_out, cases_left_out);
 }
 
+/// All of them; under a sanitizer the first ones, as the release build runs all.
+std::vector<std::uint64_t> some_of(std::vector<std::uint64_t> seeds) {
+  seeds.resize(static_cast<std::size_t>(rounds_of(static_cast<int>(seeds.size()), 3)));
+  return seeds;
+}
+
 void check_all_fit(FullPoolCase& one) {
   const Status held = one.run();
   INFO(one.words());
@@ -56,7 +63,8 @@ TEST_CASE("a pool that was full of numbers takes the same rows again", "[space]"
 // chunks are merged, also those that take more in main. 7001 and 7521: a group without rows kept
 // 4096 bytes.
 TEST_CASE("pools that once had no room for the same rows again have it", "[space]") {
-  FullPoolCase one(GENERATE(1233, 1567, 1697, 7001, 7521), FullPoolCase::Columns::kNumbers);
+  FullPoolCase one(GENERATE(from_range(some_of({1233, 1567, 1697, 7001, 7521}))),
+                   FullPoolCase::Columns::kNumbers);
   check_all_fit(one);
 }
 
@@ -73,7 +81,8 @@ TEST_CASE("columns begin anew in a full pool once its chunks are merged", "[spac
 // now lends. 6177: columns began anew, but chunks stayed that kept the columns' former data. 7224:
 // chunks were sparse, and columns must begin anew. 5064: columns must wait for more than one merge.
 TEST_CASE("pools of texts that once had no room for the same rows again have it", "[space]") {
-  FullPoolCase one(GENERATE(5000, 5064, 5116, 6006, 6045, 6123, 6177, 6207, 6208, 6262, 6269, 7224),
+  FullPoolCase one(GENERATE(from_range(some_of(
+                       {6177, 5064, 6006, 5000, 5116, 6045, 6123, 6207, 6208, 6262, 6269, 7224}))),
                    FullPoolCase::Columns::kAny);
   check_all_fit(one);
 }
