@@ -79,10 +79,10 @@ TEST_CASE("columns begin anew in a full pool once its chunks are merged", "[spac
 // before opening stayed, in 6006 those of a column that is in a key. 6262: rows took more space in
 // groups than in the delta. 6045, 6207 and 6208: a chunk of rows lacked little, which the reserve
 // now lends. 6177: columns began anew, but chunks stayed that kept the columns' former data. 7224:
-// chunks were sparse, and columns must begin anew. 5064: columns must wait for more than one merge.
+// chunks were sparse, and columns must begin anew.
 TEST_CASE("pools of texts that once had no room for the same rows again have it", "[space]") {
   FullPoolCase one(GENERATE(from_range(some_of(
-                       {6177, 5064, 6006, 5000, 5116, 6045, 6123, 6207, 6208, 6262, 6269, 7224}))),
+                       {6177, 6006, 5000, 5116, 6045, 6123, 6207, 6208, 6262, 6269, 7224}))),
                    FullPoolCase::Columns::kAny);
   check_all_fit(one);
 }
