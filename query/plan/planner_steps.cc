@@ -61,8 +61,8 @@ struct BoundKeys {
   std::vector<BoundPtr> right;
 };
 
-/// Whether a filter of these keys would drop so many rows of the source that it is worth its tests.
-/// Keys that nearly all integers between the column's bounds are drop none.
+/// True if a filter of these keys drops enough rows of the source to be worth its tests. It drops
+/// hardly any row if nearly all integers between the column's bounds are keys.
 bool drops_many(const KeyFilter& keys, const std::optional<PayloadRange>& of_column) {
   if (!of_column) return true;
   const std::uint64_t rest = static_cast<std::uint64_t>(of_column->greatest) -

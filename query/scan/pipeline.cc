@@ -45,7 +45,11 @@ std::optional<std::uint32_t> Pipeline::column_to_filter(std::uint32_t column) co
   std::optional<std::uint32_t> found = column;
   for (auto stage = stages.rbegin(); stage != stages.rend() && found; ++stage)
     found = (*stage)->column_to_filter(*found);
-  return found;
+  return found && source->takes_keys(*found) ? found : std::nullopt;
+}
+
+void Source::add_keys(std::uint32_t /*column*/, std::shared_ptr<const KeyFilter> /*keys*/) {
+  FLUGS_CHECK(false);  // takes_keys
 }
 
 PipelineRun::PipelineRun(RunContext& context, Pipeline& pipeline, Sink& sink)

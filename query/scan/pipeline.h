@@ -75,8 +75,8 @@ class Stage : public Sink {
   virtual std::optional<std::uint32_t> input_column(std::uint32_t /*output*/) const {
     return std::nullopt;
   }
-  /// The input's column whose value a row of the output has in `output`: rows with some value leave
-  /// no row with that value behind them, and others do not depend on them. nullopt: there is none.
+  /// The input's column that column `output` of the output repeats. Rows of the input with other
+  /// values may be dropped before the stage instead of behind it. nullopt: there is no such column.
   virtual std::optional<std::uint32_t> column_to_filter(std::uint32_t output) const {
     return input_column(output);
   }
@@ -117,11 +117,10 @@ class Source {
   virtual std::optional<PayloadRange> likely_range(std::uint32_t /*column*/) const {
     return std::nullopt;
   }
-  /// The rows whose value in `column`, one of integers, is no key of these are not needed. Called
-  /// before `begin`. False: the source passes them on all the same.
-  virtual bool add_keys(std::uint32_t /*column*/, std::shared_ptr<const KeyFilter> /*keys*/) {
-    return false;
-  }
+  /// Whether the source can drop rows by the keys of a join in this column.
+  virtual bool takes_keys(std::uint32_t /*column*/) const { return false; }
+  /// Drops rows whose value in `column`, which takes keys, is none of these. Called before `begin`.
+  virtual void add_keys(std::uint32_t column, std::shared_ptr<const KeyFilter> keys);
   /// Adds figures to the explanation.
   virtual void finish() {}
 };
@@ -134,8 +133,8 @@ struct Pipeline {
   ExplainPtr explain;
 
   void add(std::unique_ptr<Stage> stage);
-  /// The source's column whose values a column of the pipeline has; nullopt if no filter of the
-  /// source can stand for one of the pipeline.
+  /// The source's column that a column of the pipeline repeats (Stage::column_to_filter), if the
+  /// source takes keys for it.
   std::optional<std::uint32_t> column_to_filter(std::uint32_t column) const;
   /// Runs everything through to `sink`, in parallel.
   void run(RunContext& context, Sink& sink);

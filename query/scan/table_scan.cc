@@ -128,10 +128,15 @@ void TableScan::add_bounds(std::uint32_t column, const KeyFilter& keys) {
   add_filter(col(info.name) <= bound(keys.greatest()));
 }
 
-bool TableScan::add_keys(std::uint32_t output, std::shared_ptr<const KeyFilter> keys) {
-  FLUGS_CHECK(output < output_columns_.size() && keys != nullptr);
+bool TableScan::takes_keys(std::uint32_t output) const {
+  FLUGS_CHECK(output < output_columns_.size());
   const std::uint32_t column = output_columns_[output];
-  if (column == kRowIds || lane_of(plain_schema_[column].type) != Lane::kInt) return false;
+  return column != kRowIds && lane_of(plain_schema_[column].type) == Lane::kInt;
+}
+
+void TableScan::add_keys(std::uint32_t output, std::shared_ptr<const KeyFilter> keys) {
+  FLUGS_CHECK(takes_keys(output) && keys != nullptr);
+  const std::uint32_t column = output_columns_[output];
   if (!keys->is_empty() && plain_schema_[column].type.type != Type::kBool)
     add_bounds(column, *keys);
   auto filter = std::make_unique<ScanFilter>();
@@ -141,7 +146,6 @@ bool TableScan::add_keys(std::uint32_t output, std::shared_ptr<const KeyFilter> 
   filter->columns.push_back(column);
   filter->is_optional = true;
   filters_.push_back(std::move(filter));
-  return true;
 }
 
 Schema TableScan::output_schema() const {

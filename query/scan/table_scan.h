@@ -56,7 +56,8 @@ class TableScan : public Source {
 
   void begin(const Sink& sink) override;
   std::optional<PayloadRange> likely_range(std::uint32_t column) const override;
-  bool add_keys(std::uint32_t column, std::shared_ptr<const KeyFilter> keys) override;
+  bool takes_keys(std::uint32_t column) const override;
+  void add_keys(std::uint32_t column, std::shared_ptr<const KeyFilter> keys) override;
   std::size_t morsel_count() const override { return morsels_.size(); }
   std::size_t workers_max() const noexcept override;
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
