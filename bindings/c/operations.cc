@@ -2,9 +2,7 @@
 
 #include "bindings/c/operations.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -236,17 +234,13 @@ Status with_integer(flugs_op op, const TakenExpressions& of, std::int32_t otherw
 }
 
 Status truncated_time(const TakenExpressions& of, Expr& out) {
-  constexpr std::string_view kUnits[] = {"year", "quarter", "month",  "week",
-                                         "day",  "hour",    "minute", "second"};
-  const auto* const unit = is_text(of[1])
-                               ? std::find(std::begin(kUnits), std::end(kUnits), text_of(of[1]))
-                               : std::end(kUnits);
-  if (unit == std::end(kUnits))
+  const std::optional<query::TimeUnit> unit =
+      is_text(of[1]) ? query::time_unit(text_of(of[1])) : std::nullopt;
+  if (!unit)
     return refused(
         "FLUGS_OP_TRUNCATE_TIME: the unit must be a constant text: year, quarter, "
         "month, week, day, hour, minute or second");
-  out = query::truncate_time(static_cast<query::TimeUnit>(unit - std::begin(kUnits)),
-                             of.expression(0));
+  out = query::truncate_time(*unit, of.expression(0));
   return {};
 }
 

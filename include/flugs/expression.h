@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -157,6 +158,10 @@ enum class TimeUnit : std::uint8_t {
   kSecond
 };
 static_assert(TimeUnit::kDay < TimeUnit::kHour);  // units of whole days come first
+/// "year", "quarter" and so on.
+std::string_view to_string(TimeUnit unit) noexcept;
+/// The unit with that name; nullopt: there is none.
+std::optional<TimeUnit> time_unit(std::string_view name) noexcept;
 /// Rounds a date or timestamp down to the beginning of its unit, and keeps its type. A date stays
 /// as it is for kHour, kMinute and kSecond.
 Expr truncate_time(TimeUnit unit, const Expr& time);

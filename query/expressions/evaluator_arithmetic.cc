@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/failure.h"

@@ -45,7 +45,7 @@ std::int64_t rounded_by_much(std::int64_t v, std::uint32_t dropped) noexcept {
   return v >= kHalf ? 1 : v <= -kHalf ? -1 : 0;
 }
 
-/// With so many decimal places. A double that has no more of them stays as it is.
+/// Rounds to `places` decimal places. A double without more places stays as it is.
 double rounded(double v, int places) noexcept {
   constexpr int kPlacesMax = 308;
   constexpr double kNoFractionFrom = 4'503'599'627'370'496.0;  // 2^52

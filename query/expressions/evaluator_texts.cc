@@ -1,7 +1,6 @@
 // Functions of texts, and of values as texts.
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"

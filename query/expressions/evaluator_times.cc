@@ -1,7 +1,6 @@
 // Functions of dates and timestamps.
 
 #include <algorithm>
-#include <limits>
 
 #include "base/calendar.h"
 #include "base/check.h"
@@ -66,8 +65,8 @@ std::int64_t seconds_of(TimeUnit unit) noexcept {
   return unit == TimeUnit::kHour ? 3600 : unit == TimeUnit::kMinute ? 60 : 1;
 }
 
-/// The same day so many months later, or the last day of that month. `months` is at most kMonthsMax
-/// either way.
+/// Moves a day by `months`, at most kMonthsMax either way. The day of the month stays, or becomes
+/// the last day of a shorter month.
 std::int64_t months_after(std::int64_t days, std::int64_t months) noexcept {
   const CivilDate date = civil_from_days(days);
   const std::int64_t month = date.year * 12 + (date.month - 1) + months;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "base/check.h"
 #include "query/expressions/expr_node.h"
 
@@ -76,13 +74,6 @@ const char* number_function_name(Op op) noexcept {
   }
 }
 
-const char* unit_name(std::uint32_t unit) noexcept {
-  constexpr const char* kNames[] = {"year", "quarter", "month",  "week",
-                                    "day",  "hour",    "minute", "second"};
-  FLUGS_CHECK(unit < std::size(kNames));
-  return kNames[unit];
-}
-
 /// The name of an operator that is written as a function; null: it is not.
 const char* function_name(const ExprNode& node) noexcept {
   switch (node.op) {
@@ -138,7 +129,8 @@ const char* function_name(const ExprNode& node) noexcept {
 std::string function_text(const ExprNode& node, std::string_view name) {
   std::string text(name);
   text += "(";
-  if (node.op == Op::kTruncateTime) text += fmt::format("{}, ", unit_name(node.first));
+  if (node.op == Op::kTruncateTime)
+    text += fmt::format("{}, ", query::to_string(static_cast<TimeUnit>(node.first)));
   for (std::size_t i = 0; i < node.args.size(); ++i)
     text += (i == 0 ? "" : ", ") + node.args[i].to_string();
   if (node.op == Op::kSubstring) text += fmt::format(", {}, {}", node.first, node.length);

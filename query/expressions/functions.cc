@@ -1,5 +1,7 @@
 // The functions of expressions (flugs/expression.h), as nodes.
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "flugs/expression.h"
@@ -8,6 +10,11 @@
 namespace flugs::query {
 
 namespace {
+
+// By their numbers.
+constexpr std::string_view kUnitNames[] = {"year", "quarter", "month",  "week",
+                                           "day",  "hour",    "minute", "second"};
+static_assert(std::size(kUnitNames) == static_cast<std::size_t>(TimeUnit::kSecond) + 1);
 
 Expr function(Op op, std::vector<Expr> args, std::uint32_t first = 0) {
   ExprNode node;
@@ -29,8 +36,20 @@ Expr hour(const Expr& time) { return function(Op::kHour, {time}); }
 Expr minute(const Expr& time) { return function(Op::kMinute, {time}); }
 Expr second(const Expr& time) { return function(Op::kSecond, {time}); }
 
+std::string_view to_string(TimeUnit unit) noexcept {
+  const auto number = static_cast<std::size_t>(unit);
+  return number < std::size(kUnitNames) ? kUnitNames[number] : "unknown";
+}
+
+std::optional<TimeUnit> time_unit(std::string_view name) noexcept {
+  const auto* const found = std::find(std::begin(kUnitNames), std::end(kUnitNames), name);
+  if (found == std::end(kUnitNames)) return std::nullopt;
+  return static_cast<TimeUnit>(found - std::begin(kUnitNames));
+}
+
 Expr truncate_time(TimeUnit unit, const Expr& time) {
-  if (unit > TimeUnit::kSecond) return wrong("truncate_time: the unit is unknown");
+  if (static_cast<std::size_t>(unit) >= std::size(kUnitNames))
+    return wrong("truncate_time: the unit is unknown");
   return function(Op::kTruncateTime, {time}, static_cast<std::uint32_t>(unit));
 }
 Expr add_months(const Expr& time, const Expr& months) {

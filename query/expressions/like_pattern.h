@@ -25,7 +25,7 @@ class LikePattern {
   bool matches(std::string_view text) const noexcept;
 
  private:
-  /// A text, and behind it so many `_`.
+  /// A text, followed by `characters` times `_`.
   struct Part {
     std::string text;
     std::size_t characters = 0;

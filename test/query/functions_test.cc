@@ -263,6 +263,16 @@ TEST_CASE("a time goes back to the beginning of its unit, and on by months") {
   CHECK(one.code(add_months(col("day"), col("r"))) == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("units of time have names") {
+  for (int number = 0; number <= static_cast<int>(TimeUnit::kSecond); ++number) {
+    const auto unit = static_cast<TimeUnit>(number);
+    CHECK(time_unit(query::to_string(unit)) == unit);
+  }
+  CHECK(time_unit("month") == TimeUnit::kMonth);
+  CHECK(time_unit("decade") == std::nullopt);
+  CHECK(query::to_string(TimeUnit{9}) == "unknown");
+}
+
 TEST_CASE("to_string writes calls of functions") {
   CHECK(truncate_time(TimeUnit::kWeek, col("at")).to_string() == "truncate_time(week, at)");
   CHECK(round(col("x"), -2).to_string() == "round(x, -2)");

@@ -1,9 +1,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <functional>
-#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,17 +117,14 @@ void bind_predicates(nb::class_<Expr>& expr) {
           },
           "pattern"_a, "escape"_a = "",
           "Whether all of a text matches: % is any number of bytes, _ one character. Behind "
-          "`escape`, "
-          "one byte, %, _ and itself stand for themselves.");
+          "`escape`, one byte, %, _ and itself stand for themselves.");
 }
 
 query::TimeUnit unit_of(const std::string& name) {
-  constexpr const char* kNames[] = {"year", "quarter", "month",  "week",
-                                    "day",  "hour",    "minute", "second"};
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
-  if (found == std::end(kNames))
+  const std::optional<query::TimeUnit> unit = query::time_unit(name);
+  if (!unit)
     throw nb::value_error("unit: expected year, quarter, month, week, day, hour, minute or second");
-  return static_cast<query::TimeUnit>(found - std::begin(kNames));
+  return *unit;
 }
 
 void bind_functions_of_times(nb::class_<Expr>& expr) {

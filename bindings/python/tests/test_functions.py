@@ -100,12 +100,16 @@ def same(a, b):
     return a == b
 
 
-@pytest.mark.parametrize("state", ["delta", "main"])
-def test_functions_give_what_duckdb_gives(db, judge, state):
+@pytest.fixture(name="table", params=["delta", "main"])
+def rows_in_flugs(db, request):
     table = db.create_table("t", COLUMNS, primary_key="id")
     table.insert_rows(drawn_row(k) for k in range(ROWS))
-    if state == "main":
+    if request.param == "main":
         db.merge("t")
+    return table
+
+
+def test_functions_give_what_duckdb_gives(table, judge):
     for function, sql in PAIRS:
         found = table.query().select("id", function.alias("v")).order_by("id").fetchall()
         expected = judge.execute(f"select id, {sql} from t order by id").fetchall()
@@ -113,12 +117,7 @@ def test_functions_give_what_duckdb_gives(db, judge, state):
         assert not wrong, (repr(function), wrong[:3])
 
 
-@pytest.mark.parametrize("state", ["delta", "main"])
-def test_groups_of_functions_are_duckdbs(db, judge, state):
-    table = db.create_table("t", COLUMNS, primary_key="id")
-    table.insert_rows(drawn_row(k) for k in range(ROWS))
-    if state == "main":
-        db.merge("t")
+def test_groups_of_functions_are_duckdbs(table, judge):
     found = table.query().group_by(
         col("text").upper().alias("k"), col("day").truncate_time("year").alias("y"),
         agg=[flugs.count().where(col("i") > 0), flugs.min(col("kind").upper()),
