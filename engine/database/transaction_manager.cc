@@ -64,6 +64,7 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
   context.mode = mode;
   context.isolation = isolation;
   context.is_writing = false;
+  context.found.forget();
   context.ending.forget_former();
   const std::uint64_t snapshot = __builtin_expect(mode == AccessMode::kReadOnlyDurable, 0)
                                      ? slots_.begin_durable_snapshot(*slot)
@@ -75,6 +76,7 @@ Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation
 
 void TransactionManager::begin_statement(TransactionContext& context) noexcept {
   FLUGS_DCHECK(context.reads_anew());
+  context.found.forget();
   const std::uint64_t snapshot = context.mode == AccessMode::kReadOnlyDurable
                                      ? slots_.durable_now(*context.slot)
                                      : slots_.now();

@@ -40,7 +40,7 @@ mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
     mvcc::VersionLayout* version = data.rows.stamped_version(dead.row);
     if (version == nullptr) return nullptr;
     mvcc::store_stamp(version->created, mvcc::kNoStamp);
-    if (data.rows.is_still(dead.row, version)) return version;
+    if (data.rows.chunk_with(dead.row).is_still(dead.row, version)) return version;
     data.rows.wait_for_move(dead.row);
   }
 }

@@ -66,7 +66,11 @@ class KeyColumns : public columns::OrderedIndexCompare {
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
   bool matches(std::uint32_t row, std::span<const Value> values) const noexcept {
-    return compare_.is_equal(rows_.view(row), values);
+    return matches(rows_.view(row), values);
+  }
+  [[gnu::always_inline]] bool matches(const RowView& row,
+                                      std::span<const Value> values) const noexcept {
+    return compare_.is_equal(row, values);
   }
   /// Whether two rows have the same key (NULL equals NULL).
   bool same_key(std::uint32_t a, std::uint32_t b) const noexcept {

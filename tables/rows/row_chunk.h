@@ -6,7 +6,10 @@
 
 #include "base/check.h"
 #include "columns/cells/row_layout.h"
+#include "mvcc/asymmetric_barrier.h"
+#include "mvcc/stamps.h"
 #include "tables/rows/row_group.h"
+#include "tables/rows/row_view.h"
 #include "tables/rows/thawed_chunks.h"
 
 namespace flugs::engine {
@@ -62,6 +65,35 @@ struct RowChunk {
   std::byte* address(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row >= first_row);
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
+  }
+
+  // For a row in the chunk, which may be a group. RowStore has these for any row.
+  [[gnu::always_inline]] RowView view(std::uint32_t row) const noexcept {
+    if (const RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
+      return {nullptr, nullptr, found, found->readable_place_of(row - first_row)};
+    return {layout, address(row), nullptr, 0};
+  }
+  [[gnu::always_inline]] mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
+    if (const RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
+      return found->version(row - first_row);
+    return *reinterpret_cast<mvcc::VersionLayout*>(address(row));
+  }
+  Result<mvcc::VersionLayout*> writable_version(std::uint32_t row,
+                                                pmem::Persister& persister) const {
+    if (RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
+      return found->writable_version(row - first_row, persister);
+    return reinterpret_cast<mvcc::VersionLayout*>(address(row));
+  }
+  mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
+    if (const RowGroup* found = group_now(); found != nullptr)
+      return found->stamped_version(row - first_row);
+    return reinterpret_cast<mvcc::VersionLayout*>(address(row));
+  }
+  /// Whether an entry that was written to a moment ago is still the row's, and not about to move
+  /// (RowStore::Move).
+  bool is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept {
+    mvcc::light_barrier();
+    return !__atomic_load_n(&moving, __ATOMIC_ACQUIRE) && stamped_version(row) == version;
   }
 };
 

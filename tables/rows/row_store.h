@@ -98,33 +98,27 @@ class RowStore final {
     note_read(SharedWord::kRowGrant, &row_limit_);
     return row < row_limit_.load(std::memory_order_acquire);
   }
+  /// The chunk that the row, which must exist, is in: for callers that need several things of it.
+  // Inlined whatever the compiler thinks of the size of its unit: readers come here for each
+  // version.
+  [[gnu::always_inline]] const RowChunk& chunk_with(std::uint32_t row) const noexcept {
+    return chunks_in_dram_[geometry_.chunk_of(row)];
+  }
   /// Where the cells of `row` are; the row must exist.
-  RowView view(std::uint32_t row) const noexcept {
-    const RowChunk& chunk = chunk_with(row);
-    if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
-      return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
-    return {chunk.layout, chunk.address(row), nullptr, 0};
+  [[gnu::always_inline]] RowView view(std::uint32_t row) const noexcept {
+    return chunk_with(row).view(row);
   }
   /// The row's MVCC entry. For a row in a group it is read-only; to write, use `writable_version`.
   [[gnu::always_inline]] mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
-    const RowChunk& chunk = chunk_with(row);
-    if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
-      return group->version(row - chunk.first_row);
-    return *reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
+    return chunk_with(row).version(row);
   }
   /// The same, for a caller that is going to lock the row or has locked it. Fails with kOutOfSpace.
   Result<mvcc::VersionLayout*> writable_version(std::uint32_t row, pmem::Persister& persister) {
-    const RowChunk& chunk = chunk_with(row);
-    if (RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
-      return group->writable_version(row - chunk.first_row, persister);
-    return reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
+    return chunk_with(row).writable_version(row, persister);
   }
   /// The entry of a row that was, or is being, created or deleted; null when there is none.
   mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
-    const RowChunk& chunk = chunk_with(row);
-    if (const RowGroup* group = chunk.group_now(); group != nullptr)
-      return group->stamped_version(row - chunk.first_row);
-    return reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
+    return chunk_with(row).stamped_version(row);
   }
   /// Tells scans of main that the row's deleted word has the caller's tag; take_mark_back tells
   /// them that the tag will be taken back. A scan of a chunk reads every entry anyway. Returns
@@ -149,13 +143,15 @@ class RowStore final {
       group->take_mark_back(row - chunk.first_row);
   }
   /// Starts fetching the address that a reader needs first.
-  void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
+  [[gnu::always_inline]] void prefetch(std::uint32_t row) const noexcept {
+    __builtin_prefetch(probe_address(row));
+  }
   /// The same without a transaction. A group may go away meanwhile, so its rows are left out.
   void prefetch_in_chunk(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (chunk.group_now() == nullptr) __builtin_prefetch(chunk.address(row));
   }
-  const void* probe_address(std::uint32_t row) const noexcept {
+  [[gnu::always_inline]] const void* probe_address(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->probe_address(row - chunk.first_row);
@@ -315,7 +311,7 @@ class RowStore final {
   void thaw(std::size_t chunk, FunctionRef<std::uint64_t()> now);
 
   /// Announces, while it exists, that the chunk's MVCC entries are about to move: a transaction
-  /// that locks one meanwhile takes the lock back and waits.
+  /// that locks one meanwhile takes the lock back and waits (RowChunk::is_still).
   class Move {
    public:
     Move(RowStore& rows, std::size_t chunk) noexcept;
@@ -326,9 +322,6 @@ class RowStore final {
    private:
     RowChunk& chunk_;
   };
-  /// Whether an entry that was written to a moment ago is still the row's, and not about to move.
-  /// Call it behind a light barrier; pairs with Move.
-  bool is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept;
   /// Waits until the row's entry is not moving.
   void wait_for_move(std::uint32_t row) const noexcept;
 
@@ -374,11 +367,6 @@ class RowStore final {
   Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
                                    std::unique_ptr<RowGroup>& group);
 
-  // Inlined whatever the compiler thinks of the size of its unit: readers come here for each
-  // version.
-  [[gnu::always_inline]] const RowChunk& chunk_with(std::uint32_t row) const noexcept {
-    return chunks_in_dram_[geometry_.chunk_of(row)];
-  }
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
 
   Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset);

@@ -92,12 +92,6 @@ RowStore::Move::Move(RowStore& rows, std::size_t chunk) noexcept
 
 RowStore::Move::~Move() { __atomic_store_n(&chunk_.moving, false, __ATOMIC_RELEASE); }
 
-bool RowStore::is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept {
-  mvcc::light_barrier();
-  return !__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE) &&
-         stamped_version(row) == version;
-}
-
 void RowStore::wait_for_move(std::uint32_t row) const noexcept {
   SpinWait wait;
   while (__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE)) wait.once();

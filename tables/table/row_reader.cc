@@ -32,9 +32,10 @@ std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head
   FLUGS_DCHECK(values.size() <= key.columns().size());
   const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = data_.rows.previous(row)) {
-    if (!key.matches(row, values)) return kNoRow;
+    const RowChunk& chunk = data_.rows.chunk_with(row);
+    if (!key.matches(chunk.view(row), values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
-    const mvcc::VersionLayout& version = data_.rows.version(row);
+    const mvcc::VersionLayout& version = chunk.version(row);
     if (visibility.happened(version.deleted)) return kNoRow;
     if (visibility.happened(version.created)) return row;
   }
@@ -107,10 +108,11 @@ inline bool RowReader::find_in_index(TransactionContext& context, const KeyIndex
     row = visible_version(key, head, values, context.visibility);
     return row != kNoRow;
   };
-  if ((std::any_of(heads.begin(), heads.end(), is_found) ||
-       key.entries().any_in_runs(hash, is_found)) &&
-      values.size() == 1)
-    key.guess().learn(values.front(), row);
+  if (std::any_of(heads.begin(), heads.end(), is_found) ||
+      key.entries().any_in_runs(hash, is_found)) {
+    if (values.size() == 1) key.guess().learn(values.front(), row);
+    if (context.mode == AccessMode::kReadWrite) context.found.note(key, row, hash);
+  }
   return is_whole;
 }
 

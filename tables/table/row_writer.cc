@@ -160,12 +160,15 @@ Status RowWriter::grant_rows(LocalRows& local) {
 
 void RowWriter::give_back(std::uint32_t row) { context_.dead_rows.give_back(table_, row); }
 
-// Computes hashes of some keys of a row, and starts fetching their places in the indexes.
-void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
+// Computes hashes of some keys of a row, and starts fetching their places in the indexes. `found`
+// may have one of the hashes.
+void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes,
+                          const FoundRow& found) const noexcept {
   for (const std::size_t i : KeySet(keys)) {
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
-    hashes[i] = key.hash_of(row);
+    hashes[i] = found.is(key, row) ? found.hash() : key.hash_of(row);
+    FLUGS_DCHECK(hashes[i] == key.hash_of(row));
     key.entries().prefetch_for_edit(hashes[i]);
   }
 }
@@ -244,8 +247,9 @@ void RowWriter::undo_index_changes(std::size_t first) {
 }
 
 void RowWriter::note_inserted(std::uint32_t row) {
-  context_.add_write({&data_.rows.version(row), data_.layout.table_id, row,
-                      data_.rows.layout(row).row_bytes(), false});
+  const RowChunk& chunk = data_.rows.chunk_with(row);
+  context_.add_write(
+      {&chunk.version(row), data_.layout.table_id, row, chunk.layout->row_bytes(), false});
 }
 
 Result<RowId> RowWriter::insert(std::span<const Value> values) {
@@ -334,16 +338,16 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
 // The merge may move the row's entry at any time: the lock counts only if the entry is still the
 // row's after it was locked (pairs with RowStore::Move).
 Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
+  if (!data_.rows.exists(row)) return Status(StatusCode::kNotFound);
+  const RowChunk& chunk = data_.rows.chunk_with(row);
   for (;;) {
-    if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
-      return Status(StatusCode::kNotFound);
-    Result<mvcc::VersionLayout*> version =
-        data_.rows.writable_version(row, context_.slot->persister());
+    if (!context_.visibility.sees(chunk.version(row))) return Status(StatusCode::kNotFound);
+    Result<mvcc::VersionLayout*> version = chunk.writable_version(row, context_.slot->persister());
     if (!version.ok()) return std::move(version).status();
     locked = *version;
     switch (mvcc::Commit::lock(*locked, context_.visibility)) {
       case mvcc::Commit::Lock::kLocked:
-        if (__builtin_expect(data_.rows.is_still(row, locked), 1)) {
+        if (__builtin_expect(chunk.is_still(row, locked), 1)) {
           if (__builtin_expect(!table_.has_locked_rows(), 1)) return {};
           return respect_lock(row, *locked);
         }
@@ -418,12 +422,12 @@ Status RowWriter::fit_changes(const TableDefinition& now, std::span<const Column
 
 // No other transaction sees a row that this one inserted: change it in place, unless an undo may
 // need its present state.
-bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> changes) {
-  if (mvcc::load_stamp(data_.rows.version(row).created) != context_.visibility.own_tag())
-    return false;
+bool RowWriter::update_in_place(const RowChunk& chunk, std::uint32_t row,
+                                std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(chunk.version(row).created) != context_.visibility.own_tag()) return false;
   if (!context_.may_change_in_place(data_.layout.table_id, row)) return false;
   FLUGS_DCHECK(context_.scratch.cells.size() == changes.size());
-  const columns::RowLayout& layout = data_.rows.layout(row);
+  const columns::RowLayout& layout = *chunk.layout;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
     if (layout.bits(column) < context_.scratch.bits[column]) return false;
@@ -432,23 +436,24 @@ bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> 
   }
   if (__builtin_expect(may_replace_text(layout, changes), 0)) note_replaced(row, changes);
   for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(data_.rows.address(row), changes[i].column.value(), context_.scratch.cells[i]);
+    layout.store(chunk.address(row), changes[i].column.value(), context_.scratch.cells[i]);
   if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
-    context_.slot->persister().flush(data_.rows.address(row), layout.row_bytes(), "write_ahead/2");
+    context_.slot->persister().flush(chunk.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
 }
 
 // Makes a copy of the row with the changes, its cells packed for its new chunk; stamped.
-Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
+Result<std::uint32_t> RowWriter::make_version(const RowChunk& chunk, std::uint32_t row,
                                               std::span<const ColumnValue> changes) {
   Result<std::uint32_t> fresh = take_row();
   if (!fresh.ok()) return fresh;
   FLUGS_DCHECK(*fresh != row);
   FLUGS_DCHECK(context_.scratch.cells.size() == changes.size());
-  const columns::RowLayout& from = data_.rows.layout(row);
-  const columns::RowLayout& to = data_.rows.layout(*fresh);
-  const std::byte* source = data_.rows.address(row);
-  std::byte* target = data_.rows.address(*fresh);
+  const RowChunk& fresh_chunk = data_.rows.chunk_with(*fresh);
+  const columns::RowLayout& from = *chunk.layout;
+  const columns::RowLayout& to = *fresh_chunk.layout;
+  const std::byte* source = chunk.address(row);
+  std::byte* target = fresh_chunk.address(*fresh);
   note_cells(target, to.row_bytes());
   if (&from == &to) {
     copy_cells(source, target, from.row_bytes());
@@ -459,7 +464,7 @@ Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     to.store(target, changes[i].column.value(), context_.scratch.cells[i]);
-  mvcc::VersionLayout& version = data_.rows.version(*fresh);
+  mvcc::VersionLayout& version = fresh_chunk.version(*fresh);
   data_.rows.note_used(*fresh);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context_.visibility.own_tag());
@@ -473,21 +478,36 @@ Result<RowId> RowWriter::update(RowId row_id, std::span<const ColumnValue> chang
   });
 }
 
+// Those of `kept` that the changes give the new version another value of.
+KeyMask RowWriter::keys_changed(std::uint32_t row, std::uint32_t fresh, KeyMask kept,
+                                std::span<const ColumnValue> changes) const noexcept {
+  KeyMask changed = 0;
+  for (const std::size_t k : KeySet(kept))
+    for (const ColumnValue& change : changes)
+      if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
+        changed |= static_cast<KeyMask>(1U << k);
+  return changed;
+}
+
 Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
                                     std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
-  if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
-    return Status(StatusCode::kNotFound);
+  if (!data_.rows.exists(row)) return Status(StatusCode::kNotFound);
+  const RowChunk& chunk = data_.rows.chunk_with(row);
+  const mvcc::VersionLayout& before = chunk.version(row);
+  if (!context_.visibility.sees(before)) return Status(StatusCode::kNotFound);
   KeyMask kept = data_.keys.kept();
   KeyHashes hashes{};
-  hash_keys(row, kept, hashes);
+  const bool is_own = mvcc::load_stamp(before.created) == context_.visibility.own_tag();
+  hash_keys(row, kept, hashes, is_own ? FoundRow() : context_.found);
   std::vector<ColumnValue> fitted;
   if (Status s = fit_changes(now, changes, fitted); !s.ok()) return s;
-  const bool is_whole = data_.rows.view(row).is_in_group() ||
-                        data_.rows.layout(row).editions() != data_.columns.editions();
-  if (Status s = is_whole ? encode_whole_row(row, changes) : encode_changes(row, changes); !s.ok())
+  const bool is_whole =
+      chunk.group_now() != nullptr || chunk.layout->editions() != data_.columns.editions();
+  if (Status s = is_whole ? encode_whole_row(row, changes) : encode_changes(*chunk.layout, changes);
+      !s.ok())
     return s;
-  if (!is_whole && update_in_place(row, changes)) return row_id;
+  if (!is_whole && update_in_place(chunk, row, changes)) return row_id;
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(row, locked); !s.ok()) return s;
   // A key may have been begun since the look above, and its index may have the row: another
@@ -503,7 +523,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   if (is_whole) {
     written = write_new_row(context_.scratch.cells, fresh);
   } else {
-    Result<std::uint32_t> version = make_version(row, changes);
+    Result<std::uint32_t> version = make_version(chunk, row, changes);
     if (version.ok()) fresh = *version;
     written = version.status();
   }
@@ -514,11 +534,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   FLUGS_DCHECK(fresh != kNoRow);
   data_.rows.set_previous(fresh, row);
 
-  KeyMask changed_keys = 0;
-  for (const std::size_t k : KeySet(kept))
-    for (const ColumnValue& change : changes)
-      if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
-        changed_keys |= static_cast<KeyMask>(1U << k);
+  const KeyMask changed_keys = keys_changed(row, fresh, kept, changes);
   if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
   if (Status s = enter_indexes(fresh, row, kept, changed_keys, hashes); !s.ok()) {
     mvcc::store_stamp(data_.rows.version(fresh).created, mvcc::kNoStamp);

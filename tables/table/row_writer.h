@@ -110,7 +110,7 @@ class RowWriter final {
   Status encode_new_row(std::span<const Value> values, KeyMask kept, bool& has_texts_left);
   bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
   Status store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept);
-  Status encode_changes(std::uint32_t row, std::span<const ColumnValue> changes);
+  Status encode_changes(const columns::RowLayout& layout, std::span<const ColumnValue> changes);
   Status encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes);
   void need_altered(const columns::RowLayout& layout) const;
 
@@ -131,7 +131,10 @@ class RowWriter final {
   // Keys and indexes.
   Status check_keys_free(std::span<const Value> values);
   Status key_taken(std::size_t place, std::span<const Value> values, StatusCode why);
-  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
+  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes,
+                 const FoundRow& found = {}) const noexcept;
+  KeyMask keys_changed(std::uint32_t row, std::uint32_t fresh, KeyMask kept,
+                       std::span<const ColumnValue> changes) const noexcept;
   KeyMask hash_keys_of_new(std::span<const Value> values, KeyMask keys,
                            KeyHashes& hashes) const noexcept;
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
@@ -159,8 +162,10 @@ class RowWriter final {
   void undo_inserts(std::size_t writes, std::size_t changes);
   Result<RowId> update_row(const TableDefinition& now, RowId row_id,
                            std::span<const ColumnValue> changes);
-  bool update_in_place(std::uint32_t row, std::span<const ColumnValue> changes);
-  Result<std::uint32_t> make_version(std::uint32_t row, std::span<const ColumnValue> changes);
+  bool update_in_place(const RowChunk& chunk, std::uint32_t row,
+                       std::span<const ColumnValue> changes);
+  Result<std::uint32_t> make_version(const RowChunk& chunk, std::uint32_t row,
+                                     std::span<const ColumnValue> changes);
   Status lock_row(std::uint32_t row, mvcc::VersionLayout*& locked);
   bool is_giving_way(std::uint32_t row) const;
   /// Whether another transaction has committed a change of the row, whatever the snapshot.

@@ -8,8 +8,8 @@
 
 namespace flugs::engine {
 
-Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue> changes) {
-  const columns::RowLayout& layout = data_.rows.layout(row);
+Status RowWriter::encode_changes(const columns::RowLayout& layout,
+                                 std::span<const ColumnValue> changes) {
   const std::size_t count = data_.columns.size();
   context_.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
   context_.scratch.bits.resize(count);

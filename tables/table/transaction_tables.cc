@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/stable_array.h"
 #include "mvcc/commit.h"
 #include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
@@ -18,6 +19,10 @@ LocalRows& SlotRows::add(Table& table) {
   if (place == tables_.end()) place = tables_.emplace(place);
   *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at(), {}};
   return *place;
+}
+
+Table* TransactionContext::table_of(std::uint32_t id) const noexcept {
+  return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
 }
 
 // As TransactionManager::undo, for the end of the lists. The order is the same: a row is let go

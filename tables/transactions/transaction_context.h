@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/stable_array.h"
 #include "columns/cells/unflushed.h"
 #include "tables/transactions/conflict_note.h"
 #include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
+#include "tables/transactions/found_row.h"
 #include "tables/transactions/held_locks.h"
 #include "tables/transactions/open_walks.h"
 #include "tables/transactions/read_set.h"
@@ -22,6 +22,8 @@
 namespace flugs {
 
 class Mutex;
+template <typename T>
+class StableArray;
 
 namespace engine {
 
@@ -79,6 +81,7 @@ class alignas(128) TransactionContext final {
 
   ReadSet reads;  ///< of a serializable transaction that may write
   OpenWalks walks;
+  FoundRow found;
 
   // Kept for the next transactions:
   StatementScratch scratch;
@@ -140,9 +143,7 @@ class alignas(128) TransactionContext final {
     return writes.has_inserted_since(std::max(kept, statement_writes), table, row);
   }
   /// The table with that id, for a row that was written.
-  Table* table_of(std::uint32_t id) const noexcept {
-    return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
-  }
+  Table* table_of(std::uint32_t id) const noexcept;
 
   /// Called for each write. Some work is done ahead, so that commit does not have to do all of it.
   void add_write(const mvcc::Write& write) {

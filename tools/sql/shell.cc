@@ -10,6 +10,7 @@
 
 #include "bindings/sqlite/sqlite_api.h"
 #include "tools/sql/interrupts.h"
+#include "tools/sql/sqlite_settings.h"
 
 namespace flugs::tools {
 
@@ -137,6 +138,7 @@ bool SqlShell::fail(const std::string& message) const {
 
 Status SqlShell::open(const std::string& pool, const std::vector<std::string>& options) {
   char* error = nullptr;
+  set_up_sqlite();
   if (sqlite3_open(":memory:", &db_) != SQLITE_OK ||
       sqlite3_flugssqlite_init(db_, &error, nullptr) != SQLITE_OK) {
     const std::string message = error != nullptr ? error : sqlite3_errmsg(db_);

@@ -8,6 +8,7 @@
 
 #include "bindings/sqlite/sqlite_api.h"
 #include "flugs/try.h"
+#include "tools/sql/sqlite_settings.h"
 
 namespace flugs::tools {
 
@@ -63,6 +64,7 @@ class SqlSide {
 
  private:
   Status open(const std::string& path) {
+    set_up_sqlite();
     // One thread uses a connection, so it needs no lock.
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     return sqlite3_open_v2(path.c_str(), &db_, kFlags, nullptr) == SQLITE_OK ? Status() : failure();
