@@ -30,6 +30,9 @@ struct RunOptions {
   /// the system's folder for temporary files (TMPDIR). The files have no names, and are gone with
   /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined.
   std::string temporary_folder = {};
+  /// Whether steps run exactly as they are written: joins in their order, conditions where they
+  /// stand.
+  bool runs_as_written = false;
   /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
   /// asked to stop fails with kCancelled within some thousand rows per thread.
   std::function<void(const Progress&)> progress = {};
@@ -59,9 +62,11 @@ inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 
 /// A query: a table or another query's result, and the steps applied to its rows, in the order in
 /// which they are written. Every function returns a new query. A query may be the input of several
-/// others, and may run any number of times, in any transaction. No optimiser reorders joins: steps
-/// run as written. The left input of a join streams and the right one is held in memory, so the
-/// large input belongs on the left.
+/// others, and may run any number of times, in any transaction. Steps run as
+/// written, with two exceptions: conditions go down to the tables, and inner joins that follow each
+/// other run in the order that promises to be the fastest (RunOptions::runs_as_written). The left
+/// input of any other join streams and the right one is held in memory, so its large input belongs
+/// on the left.
 ///
 ///     const Query revenue = Query::table("order_line")
 ///         .where(col("delivered") > date(2024, 1, 1) && col("quantity").between(1, 10))

@@ -37,8 +37,6 @@ class JoinTable {
     return next_[row];
   }
   std::uint64_t hash(std::uint32_t row) const noexcept { return hashes_[row]; }
-  /// A filter of the values of key number `key`, integers; null if there is no memory for it.
-  std::shared_ptr<const KeyFilter> filter_of(std::size_t key, MemoryBudget& budget) const;
   bool equals(std::uint32_t row, const std::vector<ColumnView>& keys,
               std::size_t i) const noexcept {
     FLUGS_DCHECK(keys.size() == keys_.size());
@@ -82,12 +80,12 @@ class JoinStage : public Stage {
     Schema right;
     std::shared_ptr<const JoinTable> table;
     Expr also;  ///< optional
+    ExplainPtr explain;
+    double rows_expected = -1;  ///< below 0: unknown
   };
   JoinStage(RunContext& context, Plan plan);
   void push(const Batch& batch, std::uint32_t worker) override;
-  std::optional<std::uint32_t> column_to_filter(std::uint32_t output) const override {
-    return output < plan_.left.size() ? std::optional(output) : std::nullopt;
-  }
+  void finish() override;
 
  private:
   struct Local {
@@ -102,6 +100,7 @@ class JoinStage : public Stage {
     std::vector<std::uint32_t> right_rows;
     std::vector<std::uint32_t> chosen;
     std::size_t pairs = 0;
+    std::uint64_t rows_out = 0;
     std::vector<Vec> columns;
     std::vector<Vec> chosen_columns;
     Batch joined;
@@ -115,6 +114,7 @@ class JoinStage : public Stage {
   void flush_pairs(const Batch& batch, Local& local, std::uint32_t worker);
   void push_unmatched(const Batch& batch, Local& local, std::uint32_t worker);
   void push_chosen(const Batch& batch, bool matched, Local& local, std::uint32_t worker);
+  void pass_on(const Batch& batch, Local& local, std::uint32_t worker);
   void make_pairs(const Batch& batch, Local& local, bool optional);
 
   RunContext& context_;

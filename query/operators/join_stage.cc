@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -95,14 +97,14 @@ void JoinStage::flush_pairs(const Batch& batch, Local& local, std::uint32_t work
   make_pairs(batch, local, false);
   if (!also_) {
     for (std::size_t p = 0; p < local.pairs; ++p) local.is_matched[local.left_rows[p]] = 1;
-    if (is_pairing()) next().push(local.joined, worker);
+    if (is_pairing()) pass_on(local.joined, local, worker);
   } else {
     const std::size_t chosen = local.also.select(*also_, local.joined, local.chosen.data());
     for (std::size_t p = 0; p < chosen; ++p) local.is_matched[local.left_rows[local.chosen[p]]] = 1;
     if (is_pairing() && chosen != 0) {
       gather(local.joined, both_, local.chosen.data(), chosen, local.chosen_columns,
              local.chosen_batch);
-      next().push(local.chosen_batch, worker);
+      pass_on(local.chosen_batch, local, worker);
     }
   }
   local.pairs = 0;
@@ -118,7 +120,7 @@ void JoinStage::push_unmatched(const Batch& batch, Local& local, std::uint32_t w
   if (local.pairs == 0) return;
   make_pairs(batch, local, true);
   local.pairs = 0;
-  next().push(local.joined, worker);
+  pass_on(local.joined, local, worker);
 }
 
 void JoinStage::push_chosen(const Batch& batch, bool matched, Local& local, std::uint32_t worker) {
@@ -128,7 +130,20 @@ void JoinStage::push_chosen(const Batch& batch, bool matched, Local& local, std:
       local.chosen[chosen++] = static_cast<std::uint32_t>(i);
   if (chosen == 0) return;
   gather(batch, plan_.left, local.chosen.data(), chosen, local.chosen_columns, local.chosen_batch);
-  next().push(local.chosen_batch, worker);
+  pass_on(local.chosen_batch, local, worker);
+}
+
+void JoinStage::pass_on(const Batch& batch, Local& local, std::uint32_t worker) {
+  local.rows_out += batch.rows;
+  next().push(batch, worker);
+}
+
+void JoinStage::finish() {
+  if (context_.is_dry || plan_.explain == nullptr) return;
+  std::uint64_t rows = 0;
+  for (const auto& local : locals_) rows += local ? local->rows_out : 0;
+  plan_.explain->details.push_back(
+      fmt::format("{} rows out{}", rows, expected_text(plan_.rows_expected)));
 }
 
 }  // namespace flugs::query

@@ -54,11 +54,6 @@ JoinTable::JoinTable(RunContext& context, Rows rows, const std::vector<BoundPtr>
   link(context);
 }
 
-std::shared_ptr<const KeyFilter> JoinTable::filter_of(std::size_t key, MemoryBudget& budget) const {
-  FLUGS_CHECK(key < keys_.size() && forms_[key] == Form::kInt);
-  return KeyFilter::make({keys_[key].view(false).ints(), is_null_.size()}, is_null_, budget);
-}
-
 void JoinTable::fill_keys(RunContext& context, const std::vector<BoundPtr>& keys,
                           std::uint32_t slot_count) {
   const std::size_t n = rows_.row_count;

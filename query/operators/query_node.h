@@ -44,6 +44,11 @@ struct QueryNode {
   std::vector<SortKey> sort_keys;
   std::uint64_t limit = 0;
   std::uint64_t offset = 0;
+  // kJoin: rows that come out, of the left side and of the right one, as Arrangement expects them.
+  // Below 0: unknown.
+  double rows_expected = -1;
+  double left_expected = -1;
+  double right_expected = -1;
   std::string error;        ///< why there is no such query
   std::uint32_t steps = 1;  ///< steps of the whole query, each counted as often as it is an input
 };

@@ -10,6 +10,7 @@
 #include "engine/database/database_core.h"
 #include "query/expressions/expr_node.h"
 #include "query/operators/stages.h"
+#include "query/plan/arrangement.h"
 #include "query/plan/result_data.h"
 #include "query/vectors/failure.h"
 
@@ -62,6 +63,9 @@ bool has_codes(const TableView& view, const ColumnInfo& column, const Use& use) 
   return column.domain->count() <= codes_max;
 }
 
+// Larger queries are made by programs, which would wait for their arrangement.
+constexpr std::uint32_t kStepsArranged = 128;
+
 std::string list_of(const std::vector<Item>& items) {
   std::string text;
   for (const Item& item : items) text += (text.empty() ? "" : ", ") + item.expr().to_string();
@@ -69,15 +73,6 @@ std::string list_of(const std::vector<Item>& items) {
 }
 
 }  // namespace
-
-const engine::Table& Planner::table(const std::string& name) const {
-  const Result<TableId> id = context_.database->find_table(name);
-  const engine::Table* found = id.ok() ? context_.database->table(*id) : nullptr;
-  if (found == nullptr)
-    fail(StatusCode::kNotFound,
-         id.ok() ? fmt::format("no table '{}'", name) : std::string(id.status().message()));
-  return *found;
-}
 
 ExplainPtr Planner::explain_node(std::string title, std::vector<ExplainPtr> inputs) const {
   auto node = std::make_shared<ExplainNode>();
@@ -90,7 +85,7 @@ std::vector<std::string> Planner::names(const QueryNode& node) const {
   std::vector<std::string> names;
   switch (node.step) {
     case Step::kTable:
-      for (const ColumnSchema& column : table(node.text).schema().columns)
+      for (const ColumnSchema& column : find_table(context_, node.text).schema().columns)
         if (!column.dropped) names.push_back(column.name);
       return names;
     case Step::kResult:
@@ -173,10 +168,11 @@ Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
 
 Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& conditions,
                              const Needed& needed) {
-  const engine::Table& of = table(node.text);
+  const engine::Table& of = find_table(context_, node.text);
   if (!context_.is_dry && context_.transaction->notes_reads())
     context_.transaction->reads.add_scan(of, Predicate::all());
-  auto view = std::make_unique<TableView>(of.data(), context_.visibility);
+  std::unique_ptr<TableView> view = estimates_.take_view(node.text);
+  if (view == nullptr) view = std::make_unique<TableView>(of.data(), context_.visibility);
   std::vector<TableScan::Output> outputs;
   std::set<std::string_view> known;
   for (std::size_t c = 0; c < view->schema().size(); ++c) {
@@ -191,14 +187,14 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
     if (name == row_id_name())
       outputs.push_back({TableScan::kRowIds, false});
     else if (known.count(name) == 0)
-      fail(StatusCode::kInvalidArgument,
-           fmt::format("table {}: no column {}, it has {}", node.text, name,
-                       names_of(table(node.text).schema().columns)));
+      fail(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}, it has {}", node.text,
+                                                     name, names_of(of.schema().columns)));
   Pipeline pipeline;
   pipeline.explain = explain_node("scan " + node.text, {});
   auto scan = std::make_unique<TableScan>(context_, std::move(view), conditions, std::move(outputs),
                                           pipeline.explain);
   pipeline.schema = scan->output_schema();
+  filter_awaited(node, *scan, pipeline.schema);
   pipeline.source = std::move(scan);
   return pipeline;
 }
@@ -267,10 +263,13 @@ Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
   return rows;
 }
 
-Pipeline Planner::open(const QueryNode& node) {
+Pipeline Planner::open() {
+  context_.arranged = context_.query;
+  if (!context_.runs_as_written && context_.query->steps <= kStepsArranged)
+    context_.arranged = Arrangement(*this, estimates_).arrange(context_.query);
   Needed needed;
-  for (const std::string& name : names(node)) needed[name].leaves = true;
-  Pipeline pipeline = open(node, needed);
+  for (const std::string& name : names(*context_.query)) needed[name].leaves = true;
+  Pipeline pipeline = open(*context_.arranged, needed);
   FLUGS_CHECK(pipeline.source != nullptr && pipeline.explain != nullptr);
   return pipeline;
 }

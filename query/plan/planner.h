@@ -8,6 +8,7 @@
 #include "query/operators/hash_join.h"
 #include "query/operators/query_node.h"
 #include "query/operators/sort.h"
+#include "query/plan/estimates.h"
 #include "query/scan/pipeline.h"
 #include "query/scan/table_scan.h"
 
@@ -31,12 +32,13 @@ Needed among(const Needed& needed, const std::vector<std::string>& names);
 /// sorted rows, the right side of a join).
 class Planner {
  public:
-  explicit Planner(RunContext& context) : context_(context) {}
+  explicit Planner(RunContext& context) : context_(context), estimates_(context) {}
 
   /// Names of the output's columns. Fails with kNotFound, kInvalidArgument (a name occurs twice).
   std::vector<std::string> names(const QueryNode& node) const;
-  /// The query up to its last held rows, for a caller that brings the sink. Fails as `names`.
-  Pipeline open(const QueryNode& node);
+  /// The context's query up to its last held rows, for a caller that brings the sink. Fails as
+  /// `names`.
+  Pipeline open();
 
  private:
   Pipeline open(const QueryNode& node, const Needed& needed);
@@ -54,11 +56,24 @@ class Planner {
                          std::optional<std::uint64_t> rows_max);
   Pipeline open_limit(const QueryNode& node, const Needed& needed);
 
-  const engine::Table& table(const std::string& name) const;
   ExplainPtr explain_node(std::string title, std::vector<ExplainPtr> inputs) const;
   Rows hold(Pipeline& pipeline, const std::string& owner);
+  std::shared_ptr<const Rows> hold_left(Pipeline& left);
+  enum class Side : std::uint8_t { kLeft, kRight };
+  void await_keys(const QueryNode& node, const Rows& held, Side side);
+  void filter_awaited(const QueryNode& node, Source& scan, const Schema& schema) const;
 
   RunContext& context_;
+  Estimates estimates_;
+  /// Keys of joins one side of which is held, while the other is opened: rows of the table with
+  /// other values are not needed.
+  struct AwaitedKeys {
+    const QueryNode* table;
+    std::string column;
+    DataType type;
+    std::shared_ptr<const KeyFilter> keys;
+  };
+  std::vector<AwaitedKeys> awaited_;
 };
 
 }  // namespace flugs::query

@@ -135,7 +135,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
     Planner planner(context);
     const std::vector<std::string> names = planner.names(*node_);
-    Pipeline pipeline = planner.open(*node_);
+    Pipeline pipeline = planner.open();
     BatchSink sink(context, pipeline.schema, names);
     pipeline.run(context, sink);
     sink.close_all();
@@ -162,7 +162,7 @@ Result<std::string> Query::explain(const Transaction& transaction,
   return guarded([&] {
     Planner planner(context);
     static_cast<void>(planner.names(*node_));
-    return to_text(*planner.open(*node_).explain);
+    return to_text(*planner.open().explain);
   });
 }
 

@@ -101,7 +101,7 @@ Status show_rows(const query::Query& rows, std::span<const std::string> names,
   query::RunContext run(rows.node(), transaction, options, 1);
   const engine::Visit visiting(context);
   try {
-    query::Pipeline pipeline = query::Planner(run).open(*rows.node());
+    query::Pipeline pipeline = query::Planner(run).open();
     VisitorSink sink(run, pipeline.schema, names, visit);
     pipeline.run(run, sink);
   } catch (const query::Failure& failure) {

@@ -34,7 +34,7 @@ class SharedState final : public engine::OpenWalk {
     FLUGS_CHECK(context_.visibility.own_tag() == mvcc::kNoStamp);  // see read_rest
     Planner planner(context_);
     const std::vector<std::string> names = planner.names(*context_.query);
-    pipeline_ = planner.open(*context_.query);
+    pipeline_ = planner.open();
     sink_.emplace(context_, pipeline_.schema, names);
     sink_->keep_apart();
     run_.emplace(context_, pipeline_, *sink_);

@@ -30,7 +30,7 @@ StreamState::StreamState(std::shared_ptr<const QueryNode> query, const Transacti
   const auto begin = Clock::now();
   Planner planner(context_);
   const std::vector<std::string> names = planner.names(*context_.query);
-  pipeline_ = planner.open(*context_.query);
+  pipeline_ = planner.open();
   sink_.emplace(context_, pipeline_.schema, names);
   run_.emplace(context_, pipeline_, *sink_);
   spent_ = Clock::now() - begin;

@@ -41,13 +41,6 @@ Sink& first_sink(Pipeline& pipeline, Sink& last) {
 
 }  // namespace
 
-std::optional<std::uint32_t> Pipeline::column_to_filter(std::uint32_t column) const {
-  std::optional<std::uint32_t> found = column;
-  for (auto stage = stages.rbegin(); stage != stages.rend() && found; ++stage)
-    found = (*stage)->column_to_filter(*found);
-  return found && source->takes_keys(*found) ? found : std::nullopt;
-}
-
 void Source::add_keys(std::uint32_t /*column*/, std::shared_ptr<const KeyFilter> /*keys*/) {
   FLUGS_CHECK(false);  // takes_keys
 }
@@ -117,6 +110,7 @@ void PipelineRun::finish() {
   if (tells_) context_.progress.finish();
   const auto begin = std::chrono::steady_clock::now();
   pipeline_.source->finish();
+  for (const auto& stage : pipeline_.stages) stage->finish();
   spent_ += std::chrono::steady_clock::now() - begin;
   pipeline_.explain->seconds = std::chrono::duration<double>(spent_).count();
 }

@@ -70,15 +70,12 @@ class Stage : public Sink {
   /// Tells the stage that texts which it computes need to live only until its next batch.
   virtual void let_texts_go() noexcept {}
   bool is_satisfied() const noexcept override { return next().is_satisfied(); }
+  /// Adds figures to the explanation.
+  virtual void finish() {}
   /// The input's column that is passed on as a column of the output; nullopt if the output is
   /// computed, or if rows do not come out as they go in.
   virtual std::optional<std::uint32_t> input_column(std::uint32_t /*output*/) const {
     return std::nullopt;
-  }
-  /// The input's column that column `output` of the output repeats. Rows of the input with other
-  /// values may be dropped before the stage instead of behind it. nullopt: there is no such column.
-  virtual std::optional<std::uint32_t> column_to_filter(std::uint32_t output) const {
-    return input_column(output);
   }
   std::optional<FirstRows> first_rows() const override;
   std::optional<LastWanted> last_wanted() const noexcept override { return next().last_wanted(); }
@@ -91,13 +88,6 @@ class Stage : public Sink {
 
  private:
   Sink* next_ = nullptr;
-};
-
-/// Payloads from the least to the greatest, and the number of their rows.
-struct PayloadRange {
-  std::int64_t least = 0;
-  std::int64_t greatest = 0;
-  std::uint64_t rows = 0;
 };
 
 /// A source of batches, in morsels that workers take one by one.
@@ -133,9 +123,6 @@ struct Pipeline {
   ExplainPtr explain;
 
   void add(std::unique_ptr<Stage> stage);
-  /// The source's column that a column of the pipeline repeats (Stage::column_to_filter), if the
-  /// source takes keys for it.
-  std::optional<std::uint32_t> column_to_filter(std::uint32_t column) const;
   /// Runs everything through to `sink`, in parallel.
   void run(RunContext& context, Sink& sink);
 };

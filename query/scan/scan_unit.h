@@ -32,6 +32,13 @@ struct ScanUnitRange {
   columns::MainRange codes;  ///< for a unit whose columns are packed
 };
 
+/// Payloads from the least to the greatest, and the number of their rows.
+struct PayloadRange {
+  std::int64_t least = 0;
+  std::int64_t greatest = 0;
+  std::uint64_t rows = 0;
+};
+
 /// Some rows of a unit: positions relative to `first`, ascending; null: all from 0 on.
 struct RowSelection {
   std::uint32_t first = 0;

@@ -234,19 +234,7 @@ std::size_t TableScan::workers_max() const noexcept {
 std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {
   FLUGS_CHECK(output < output_columns_.size());
   const std::uint32_t c = output_columns_[output];
-  if (c == kRowIds) return std::nullopt;
-  if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
-  std::optional<PayloadRange> all;
-  for (const auto& unit : table_->units()) {
-    Value least;
-    Value greatest;
-    if (!unit->likely_extremes(c, least, greatest)) continue;
-    if (!all) all = PayloadRange{least.raw(), greatest.raw(), 0};
-    all->least = std::min(all->least, least.raw());
-    all->greatest = std::max(all->greatest, greatest.raw());
-    all->rows += unit->row_count();
-  }
-  return all;
+  return c == kRowIds ? std::nullopt : table_->likely_range(c);
 }
 
 // The range of rows that can be among the first ones that the sink wants; nullopt while all rows

@@ -145,4 +145,20 @@ TableView::TableView(const engine::TableData& table, const mvcc::Visibility& vis
     schema_[i].is_dropped = schema_[i].is_dropped || table.columns[i]->is_dropped();
 }
 
+std::optional<PayloadRange> TableView::likely_range(std::uint32_t column) const {
+  FLUGS_CHECK(column < schema_.size());
+  if (lane_of(schema_[column].type) != Lane::kInt) return std::nullopt;
+  std::optional<PayloadRange> all;
+  for (const auto& unit : units_) {
+    Value least;
+    Value greatest;
+    if (!unit->likely_extremes(column, least, greatest)) continue;
+    if (!all) all = PayloadRange{least.raw(), greatest.raw(), 0};
+    all->least = std::min(all->least, least.raw());
+    all->greatest = std::max(all->greatest, greatest.raw());
+    all->rows += unit->row_count();
+  }
+  return all;
+}
+
 }  // namespace flugs::query

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,9 @@ class TableView {
   const Schema& schema() const noexcept { return schema_; }
   const std::vector<std::unique_ptr<ScanUnit>>& units() const noexcept { return units_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
+  /// Roughly the range of a column's payloads, over rows about which something is known; nullopt if
+  /// there are none, or if the column is not one of integers.
+  std::optional<PayloadRange> likely_range(std::uint32_t column) const;
   /// Adds row positions of the delta, which a query has read, to the count of the table.
   void note_delta_read(std::uint64_t rows) const noexcept {
     if (rows != 0) table_.delta_rows_read.fetch_add(rows, std::memory_order_relaxed);

@@ -13,6 +13,7 @@ namespace flugs::query {
 RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,
                        const RunOptions& options, std::uint32_t thread_count)
     : query(std::move(node)),
+      runs_as_written(options.runs_as_written),
       database(engine::TransactionAccess::database(open)),
       transaction(engine::TransactionAccess::context(open)),
       visibility(transaction->visibility),
@@ -56,6 +57,10 @@ void RunContext::check_stop() const {
   if (stop.stop_requested())
     fail(StatusCode::kCancelled, "the caller asked the query to stop (RunOptions::stop)");
   if (transaction->ending.is_to_end()) throw Failure{transaction->ending.why_ended()};
+}
+
+std::string expected_text(double rows) {
+  return rows < 0 ? std::string() : fmt::format(", about {:.0f} expected", rows);
 }
 
 std::string to_text(const ExplainNode& node, unsigned depth) {

@@ -128,6 +128,8 @@ struct ExplainNode {
 };
 using ExplainPtr = std::shared_ptr<ExplainNode>;
 std::string to_text(const ExplainNode& node, unsigned depth = 0);
+/// ", about 12 expected"; below 0: nothing.
+std::string expected_text(double rows);
 
 /// Tells the caller of a query how many pieces of its inputs are done.
 /// Thread-safety: any thread; one call of the caller's function at a time.
@@ -172,6 +174,8 @@ struct RunContext {
              const RunOptions& options, std::uint32_t thread_count);
 
   std::shared_ptr<const QueryNode> query;
+  std::shared_ptr<const QueryNode> arranged;  ///< the form in which it runs
+  const bool runs_as_written;                 ///< RunOptions::runs_as_written
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
   /// What the query sees: what the transaction saw when the query began. A transaction that had

@@ -272,9 +272,9 @@ class Query:
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a pandas.DataFrame, by way of pyarrow."""
 
-    def run(self, threads: int = 0, memory_bytes_max: int = 4294967296, temporary_folder: str = '') -> Result:
+    def run(self, threads: int = 0, memory_bytes_max: int = 4294967296, temporary_folder: str = '', runs_as_written: bool = False) -> Result:
         """
-        Begins to run the query: a Result gives its rows once, and can be told how to run it. What groups and sorted rows take beyond `memory_bytes_max` goes to files without names in `temporary_folder`; empty: the system's.
+        Begins to run the query: a Result gives its rows once, and can be told how to run it. What groups and sorted rows take beyond `memory_bytes_max` goes to files without names in `temporary_folder`; empty: the system's. Conditions go down to the tables, and inner joins run in the order that promises to be the fastest, unless `runs_as_written`.
         """
 
     def explain(self) -> str:

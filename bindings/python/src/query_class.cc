@@ -172,17 +172,20 @@ void bind_queries(nb::module_& module) {
       .def(
           "run",
           [](const PyQuery& self, std::uint32_t threads, std::uint64_t memory_bytes_max,
-             std::string temporary_folder) {
+             std::string temporary_folder, bool runs_as_written) {
             return run(self, {.threads = threads,
                               .memory_bytes_max = memory_bytes_max,
-                              .temporary_folder = std::move(temporary_folder)});
+                              .temporary_folder = std::move(temporary_folder),
+                              .runs_as_written = runs_as_written});
           },
           "threads"_a = 0, "memory_bytes_max"_a = std::uint64_t{4} << 30, "temporary_folder"_a = "",
+          "runs_as_written"_a = false,
           nb::sig("def run(self, threads: int = 0, memory_bytes_max: int = 4294967296,"
-                  " temporary_folder: str = '') -> Result"),
+                  " temporary_folder: str = '', runs_as_written: bool = False) -> Result"),
           "Begins to run the query: a Result gives its rows once, and can be told how to run it. "
           "What groups and sorted rows take beyond `memory_bytes_max` goes to files without names "
-          "in `temporary_folder`; empty: the system's.")
+          "in `temporary_folder`; empty: the system's. Conditions go down to the tables, and "
+          "inner joins run in the order that promises to be the fastest, unless `runs_as_written`.")
       .def("explain", &explain, "The plan, without running it.")
       .def(
           "fetchall", [](const PyQuery& self) { return fetch(*run(self, {}), -1); },

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "flugs/expression.h"
+#include "flugs/function_ref.h"
+
+namespace flugs::query {
+
+/// The name of the column, if the expression is a column and nothing else; else null.
+const std::string* column_name(const Expr& expr);
+/// The expression with `replace(name)` in the place of each column.
+Expr replace_columns(const Expr& expr, FunctionRef<Expr(const std::string& name)> replace);
+/// Whether the expression has a value for every row. If not, a step may leave out the rows for
+/// which it fails, and the expression must stay behind that step.
+bool cannot_fail(const Expr& expr);
+/// All of the conditions, in order, as one; at least one.
+Expr all_of(const std::vector<Expr>& conditions);
+
+}  // namespace flugs::query

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "query/operators/query_node.h"
+#include "query/scan/table_view.h"
+#include "query/vectors/run_context.h"
+
+namespace flugs::query {
+
+/// The table that a query names. Fails with kNotFound.
+const engine::Table& find_table(const RunContext& context, const std::string& name);
+
+/// Whether the left side of a join is so much smaller than the right one that its rows are held
+/// first, to drop rows of the right side by its keys. Rows below 0 are unknown.
+constexpr bool holds_left_first(double left_rows, double right_rows) noexcept {
+  constexpr double kRightRowsMin = 1 << 16;
+  constexpr double kTimesSmaller = 4;
+  return left_rows >= 0 && right_rows >= kRightRowsMin && left_rows * kTimesSmaller <= right_rows;
+}
+
+/// Guesses numbers of rows from what row groups, dictionaries and keys tell without a look at rows:
+/// extremes of columns, numbers of entries, which values are unique. Columns are taken as
+/// independent of each other, and their values as evenly spread.
+class Estimates {
+ public:
+  using NodePtr = std::shared_ptr<const QueryNode>;
+
+  explicit Estimates(const RunContext& context) : context_(context) {}
+
+  /// Rows that come out of a step, and those that would without its conditions.
+  double rows(const NodePtr& node);
+  double rows_all(const NodePtr& node);
+  /// Different values of a column of a step, without its conditions; at least 1.
+  double values(const NodePtr& node, const std::string& column);
+  /// Whether each row of a step has a value of its own in a column; may say no.
+  bool is_unique(const NodePtr& node, const std::string& column);
+  /// The view of a table, if this run has made one: for the scan, which would make it again.
+  std::unique_ptr<TableView> take_view(const std::string& table);
+
+ private:
+  struct Table {
+    std::unique_ptr<TableView> view;  // null: taken
+    double rows = 0;
+    std::map<std::string, std::uint32_t> columns;
+    std::set<std::uint32_t> unique;
+    std::map<std::uint32_t, double> values;
+    std::map<std::uint32_t, std::optional<PayloadRange>> ranges;
+  };
+  /// A column of a table, through the steps that pass it on.
+  struct Origin {
+    Table* table = nullptr;
+    std::uint32_t column = 0;
+  };
+
+  Table& table(const std::string& name);
+  double count_rows(const NodePtr& node);
+  Origin origin(const NodePtr& node, const std::string& column);
+  double values_of(const Origin& origin);
+  const std::optional<PayloadRange>& range_of(const Origin& origin);
+  double join_rows(const NodePtr& node);
+  double group_rows(const NodePtr& node);
+  /// The part of the rows of `node` for which the condition is true.
+  double part(const NodePtr& node, const Expr& condition);
+  double part_equal(const NodePtr& node, const Expr& a, const Expr& b);
+  /// One end of a range of a column's values.
+  struct Bound {
+    std::string column;
+    bool is_upper = false;
+    double below = 0;  ///< the part of the rows that lies below it
+  };
+  std::optional<Bound> bound_of(const NodePtr& node, const Expr& condition);
+  double part_of_all(const NodePtr& node, const std::vector<Expr>& conditions);
+
+  const RunContext& context_;
+  std::map<std::string, Table> tables_;
+  std::unordered_map<NodePtr, double> rows_;  // known; keeps the steps
+};
+
+}  // namespace flugs::query
