@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "flugs/try.h"
+
 namespace flugs::bench {
 
 namespace {
@@ -15,21 +17,17 @@ using query::QueryResult;
 using query::RunOptions;
 using query::sum;
 
-/// Sums that must be equal.
-struct Equation {
-  const char* words;
-  std::vector<Query> sides;
-};
-
 Query total(const char* table, const Item& of) {
   return Query::table(table).group_by({}, {sum(of).as("total")});
 }
 Query rows(const char* table) { return Query::table(table).group_by({}, {count().as("rows")}); }
 
-std::vector<Equation> equations(const ChPeriod& period) {
+}  // namespace
+
+ChEquations::ChEquations(const ChPeriod& period) {
   const Query carried = Query::table("orders").where(col("o_carrier_id").is_not_null());
   const Query open = Query::table("orders").where(col("o_carrier_id").is_null());
-  return {
+  all_ = {
       {"paid: w_ytd = d_ytd = h_amount",
        {total("warehouse", "w_ytd"), total("district", "d_ytd"), total("history", "h_amount")}},
       {"delivered: Q1 = Q6 = c_balance + c_ytd_payment",
@@ -51,7 +49,23 @@ std::vector<Equation> equations(const ChPeriod& period) {
   };
 }
 
-}  // namespace
+Result<std::string> ChEquations::check(std::size_t number, const Transaction& snapshot,
+                                       const RunOptions& options) const {
+  const Equation& equation = all_[number];
+  std::string numbers;
+  bool is_equal = true;
+  std::int64_t first = 0;
+  for (const Query& side : equation.sides) {
+    const Result<QueryResult> result = side.run(snapshot, options);
+    if (!result.ok()) return result.status();
+    const Value value = result->get_unchecked(0, 0);
+    const std::int64_t sum_of_side = value.is_null() ? 0 : value.raw();
+    if (numbers.empty()) first = sum_of_side;
+    is_equal = is_equal && sum_of_side == first;
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(sum_of_side);
+  }
+  return is_equal ? std::string() : std::string(equation.words) + ": " + numbers;
+}
 
 Result<std::vector<QueryFigures>> run_ch(Database& database, const ChRunOptions& options) {
   std::vector<QueryFigures> all;
@@ -82,20 +96,10 @@ Result<std::vector<std::string>> check_ch(Database& database, const ChRunOptions
   RunOptions run;
   run.threads = options.query.threads;
   std::vector<std::string> problems;
-  for (const Equation& equation : equations(options.period)) {
-    std::string numbers;
-    bool is_equal = true;
-    std::int64_t first = 0;
-    for (const Query& side : equation.sides) {
-      const Result<QueryResult> result = side.run(*snapshot, run);
-      if (!result.ok()) return result.status();
-      const Value value = result->get_unchecked(0, 0);
-      const std::int64_t number = value.is_null() ? 0 : value.raw();
-      if (numbers.empty()) first = number;
-      is_equal = is_equal && number == first;
-      numbers += (numbers.empty() ? "" : ", ") + std::to_string(number);
-    }
-    if (!is_equal) problems.push_back(std::string(equation.words) + ": " + numbers);
+  const ChEquations equations(options.period);
+  for (std::size_t i = 0; i < equations.size(); ++i) {
+    FLUGS_ASSIGN(std::string problem, equations.check(i, *snapshot, run));
+    if (!problem.empty()) problems.push_back(std::move(problem));
   }
   return problems;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,9 +27,30 @@ Result<std::vector<QueryFigures>> run_ch(Database& database, const ChRunOptions&
 /// order, as it has when loaded.
 double geometric_mean_ms(const std::vector<QueryFigures>& figures);
 
-/// Compares what queries say about each other, on one snapshot of a database that holds TPC-C with
-/// all its dates within the period: sums of money along all three ways that it took, numbers of
-/// lines and orders. Gives what does not fit, in words. Fails as Query::run does.
+/// What queries say about each other, on one snapshot of a database that holds TPC-C with all its
+/// dates within the period: sums of money along all three ways that it took, numbers of lines and
+/// orders.
+class ChEquations {
+ public:
+  explicit ChEquations(const ChPeriod& period);
+
+  std::size_t size() const noexcept { return all_.size(); }
+  /// Equation `number`, below size(). Gives what does not fit, in words; empty: it holds.
+  /// Fails as Query::run does.
+  Result<std::string> check(std::size_t number, const Transaction& snapshot,
+                            const query::RunOptions& options) const;
+
+ private:
+  /// Sums that must be equal.
+  struct Equation {
+    const char* words;
+    std::vector<query::Query> sides;
+  };
+  std::vector<Equation> all_;
+};
+
+/// Checks all equations on one snapshot. Gives what does not fit, in words. Fails as Query::run
+/// does.
 Result<std::vector<std::string>> check_ch(Database& database, const ChRunOptions& options);
 
 }  // namespace flugs::bench
