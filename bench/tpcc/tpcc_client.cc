@@ -92,7 +92,7 @@ Result<TpccOutcome> TpccClient::payment(const TpccRequest& request, TpccReceipt&
       tables_.history, {Value::int32(c), integer(request.customer_d), integer(request.customer_w),
                         integer(request.d), integer(request.w), Value::timestamp(request.time_us),
                         Value::decimal_units(request.amount), Value::string({data.data(), size})}));
-  FLUGS_TRY(transaction.commit(commit_));
+  FLUGS_TRY(commit_marked(transaction));
   return TpccOutcome::kDone;
 }
 

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "bench/tpcc/tpcc_mark.h"
 #include "bench/tpcc/tpcc_schema.h"
 #include "bench/tpcc/tpcc_session.h"
 #include "flugs/database.h"
 #include "flugs/prepared.h"
+#include "flugs/try.h"
 
 namespace flugs::bench {
 
@@ -29,12 +31,22 @@ class TpccClient final : public TpccSession {
   Result<TpccOutcome> run(const TpccRequest& request, TpccReceipt& receipt) override {
     return execute(request, receipt);
   }
+  /// From the next transaction on. `mark` outlives the client; null: none.
+  void set_mark(TpccMark* mark) noexcept { mark_ = mark; }
 
  private:
   TpccClient(Database& database, const TpccTables& tables, Isolation isolation,
              const CommitOptions& commit)
       : database_(database), tables_(tables), isolation_(isolation), commit_(commit) {}
   Status prepare();
+  /// The end of each transaction that writes.
+  Status commit_marked(Transaction& transaction) {
+    if (mark_ == nullptr) return transaction.commit(commit_);
+    FLUGS_TRY(mark_->before_commit(transaction));
+    FLUGS_TRY(transaction.commit(commit_));
+    mark_->after_commit();
+    return {};
+  }
 
   // Not inline, so that tools/instructions can tell what each of them executes.
   [[gnu::noinline]] Result<TpccOutcome> new_order(const TpccRequest& request,
@@ -75,6 +87,7 @@ class TpccClient final : public TpccSession {
   TpccTables tables_;
   Isolation isolation_;
   CommitOptions commit_;
+  TpccMark* mark_ = nullptr;
 
   Prepared warehouse_;      ///< whole rows, by key
   Prepared warehouse_tax_;  ///< these columns of a row

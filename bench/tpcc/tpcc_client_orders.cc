@@ -49,7 +49,7 @@ Result<TpccOutcome> TpccClient::new_order(const TpccRequest& request, TpccReceip
   FLUGS_TRY(insert_lines(transaction, request, receipt.order, request.line_count));
   receipt.total = order_total(amounts, credit[0].raw(), taxes);
   receipt.consume(receipt.total);
-  FLUGS_TRY(transaction.commit(commit_));
+  FLUGS_TRY(commit_marked(transaction));
   return TpccOutcome::kDone;
 }
 
@@ -138,7 +138,7 @@ Result<TpccOutcome> TpccClient::delivery(const TpccRequest& request, TpccReceipt
   FLUGS_ASSIGN(Transaction transaction, database_.begin(AccessMode::kReadWrite, isolation_));
   for (std::uint32_t d = 1; d <= kDistrictsPerWarehouse; ++d)
     FLUGS_TRY(deliver(transaction, request, d, receipt));
-  FLUGS_TRY(transaction.commit(commit_));
+  FLUGS_TRY(commit_marked(transaction));
   return TpccOutcome::kDone;
 }
 
