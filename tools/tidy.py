@@ -85,6 +85,7 @@ MAY_INCLUDE = {
     "bench/support": {"base", "flugs"},
     "bench/tatp": {"base", "flugs", "bench/support"},
     "bench/tpcc": {"base", "flugs", "bench/support"},
+    "bench/htap": {"base", "flugs", "bench/support", "bench/tpcc"},
     "bench/ycsb": {"base", "flugs", "bench/support"},
     "bench/restart": {"base", "flugs", "bench/support"},
     "bench/scan": {"base", "flugs", "bench/support"},

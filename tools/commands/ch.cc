@@ -21,8 +21,6 @@ namespace flugs::tools {
 
 namespace {
 
-constexpr std::int64_t kDayUs = 86'400'000'000;
-
 struct ChOptions {
   QueryOptions query;
   bench::TpccOptions population;
@@ -31,8 +29,7 @@ struct ChOptions {
   bench::ChRunOptions run() const {
     bench::ChRunOptions run;
     run.query = query.run;
-    run.period.since_us = population.first_entry_us - kDayUs;
-    run.period.until_us = population.first_entry_us + 36'525 * kDayUs;
+    run.period = ch_period(population);
     return run;
   }
 };
@@ -243,20 +240,7 @@ void add_ch(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("ch", "Runs CH-benCHmark: analytic queries on the tables of TPC-C");
   add_query_options(*command, options->query);
-  command->add_option("--warehouses", options->population.warehouses, "Size of the population")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--customers", options->population.customers_per_district,
-          "Customers and orders of each district; any other number differs from CH-benCHmark")
-      ->check(CLI::Range(10u, 3000u))
-      ->capture_default_str();
-  command
-      ->add_option("--items", options->population.items,
-                   "Items; any other number differs from CH-benCHmark")
-      ->check(CLI::Range(100u, 100'000u))
-      ->capture_default_str();
+  add_ch_population_options(*command, options->population);
   command->add_flag("!--no-history", options->history,
                     "Query the population as it was loaded; most results are zero then");
   command->add_option("--seed", options->population.seed, "Seed of all random numbers")

@@ -47,6 +47,7 @@ constexpr std::array kCommands = {
     Command{"bench", "tpcc", add_tpcc},
     Command{"bench", "ycsb", add_ycsb},
     Command{"bench", "ch", add_ch},
+    Command{"bench", "htap", add_htap},
     Command{"bench", "scan", add_scan},
     Command{"bench", "groups", add_groups},
     Command{"bench", "restart", add_restart},

@@ -28,6 +28,7 @@ void add_lookups(CLI::App& app, Action& action);
 void add_streams(CLI::App& app, Action& action);
 void add_scaling(CLI::App& app, Action& action);
 void add_ch(CLI::App& app, Action& action);
+void add_htap(CLI::App& app, Action& action);
 void add_scan(CLI::App& app, Action& action);
 void add_groups(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);

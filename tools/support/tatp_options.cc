@@ -77,7 +77,7 @@ void add_distribution_option(CLI::App& command, bench::TatpDistribution& distrib
 
 std::string name_of(TatpMerge::Mode mode) { return std::string(name_in(kMergeModes, mode)); }
 
-void add_merge_options(CLI::App& command, TatpMerge& merge) {
+void add_background_merge_options(CLI::App& command, TatpMerge& merge) {
   add_named_option(command, "--merge", kMergeModes, merge.mode,
                    "Merges of tables by themselves during the run: to give space back, of every "
                    "full chunk, or none");
@@ -97,6 +97,10 @@ void add_merge_options(CLI::App& command, TatpMerge& merge) {
                   "Niceness of the merging thread, as of nice(1)")
       ->check(CLI::Range(0u, 19u))
       ->capture_default_str();
+}
+
+void add_merge_options(CLI::App& command, TatpMerge& merge) {
+  add_background_merge_options(command, merge);
   command.add_flag("--merge-first", merge.first, "Merge all rows before the run");
 }
 

@@ -28,6 +28,9 @@ struct TatpMerge {
   std::uint32_t niceness = 0;
 };
 std::string name_of(TatpMerge::Mode mode);
+/// --merge and what belongs to it: merges during the run.
+void add_background_merge_options(CLI::App& command, TatpMerge& merge);
+/// These, and --merge-first.
 void add_merge_options(CLI::App& command, TatpMerge& merge);
 /// As a run has it.
 MergePolicy policy_of(const TatpMerge& merge);

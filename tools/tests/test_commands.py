@@ -19,8 +19,9 @@ FLUGS = ""
 WIDTH_MAX = 100
 GROUPS = {
     "pool": ["info", "stats", "schema", "check", "estimate", "grow", "compact"],
-    "bench": ["tatp", "tpcc", "ycsb", "ch", "scan", "groups", "restart", "merge", "growth",
-              "insert", "lookups", "transactions", "streams", "index-cost", "scaling", "sql"],
+    "bench": ["tatp", "tpcc", "ycsb", "ch", "htap", "scan", "groups", "restart", "merge",
+              "growth", "insert", "lookups", "transactions", "streams", "index-cost", "scaling",
+              "sql"],
     "prove": ["explore", "crashtest", "kill-loop", "history", "fuzz-pool"],
 }
 KEPT_FREE = ["import", "export", "backup", "dump"]
@@ -330,6 +331,25 @@ class Printed(unittest.TestCase):
         self.assertRegex(short, r"(?m)^\d+ protocols without a state are left out")
         whole = flugs("prove", "explore", "--states", "1000", "--all").stdout
         self.assertGreater(len(whole.splitlines()), len(short.splitlines()) + 20)
+
+    def test_htap_runs_each_pair_of_users_and_streams(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "htap.json")
+            printed = flugs("bench", "htap", "--warehouses", "1", "--customers", "100", "--items",
+                            "500", "--users", "1", "--streams", "1", "--seconds", "0.2",
+                            "--ramp-up", "0", "--json", path).stdout
+            with open(path, encoding="utf-8") as file:
+                made = json.load(file)
+        self.assertEqual([(point["users"], point["streams"]) for point in made["points"]],
+                         [(0, 1), (1, 0), (1, 1)])
+        self.assertEqual(sorted(point["order"] for point in made["points"]), [1, 2, 3])
+        self.assertEqual(made["problems"], [])
+        self.assertEqual(made["points"][2]["freshness"]["not_fresh_share"], 0)
+        self.assertEqual(len(made["ratios"]), 1)
+        self.assertGreater(made["frontier"]["area"], 0)
+        self.assertIn("all held", printed)
+        for line in printed.splitlines():
+            self.assertLessEqual(len(line), 115)
 
     def test_text_stands_to_the_left(self):
         protocols = flugs("prove", "explore", "--list").stdout.splitlines()
