@@ -62,6 +62,18 @@ bool cannot_fail(const Expr& expr) {
          std::all_of(expr.node()->args.begin(), expr.node()->args.end(), cannot_fail);
 }
 
+// Recursive, as replace_columns.
+bool are_same(const Expr& a, const Expr& b) {
+  if (!a.is_given() || !b.is_given()) return a.is_given() == b.is_given();
+  const ExprNode& x = *a.node();
+  const ExprNode& y = *b.node();
+  if (&x == &y) return true;
+  return x.op == y.op && x.text == y.text && x.error == y.error && x.first == y.first &&
+         x.length == y.length && x.literal.type == y.literal.type &&
+         x.literal.value == y.literal.value &&
+         std::equal(x.args.begin(), x.args.end(), y.args.begin(), y.args.end(), are_same);
+}
+
 Expr all_of(const std::vector<Expr>& conditions) {
   FLUGS_CHECK(!conditions.empty());
   Expr all = conditions.front();

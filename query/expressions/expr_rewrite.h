@@ -14,6 +14,8 @@ Expr replace_columns(const Expr& expr, FunctionRef<Expr(const std::string& name)
 /// Whether the expression has a value for every row. If not, a step may leave out the rows for
 /// which it fails, and the expression must stay behind that step.
 bool cannot_fail(const Expr& expr);
+/// Whether two expressions are written in the same way, with constants of the same types.
+bool are_same(const Expr& a, const Expr& b);
 /// All of the conditions, in order, as one; at least one.
 Expr all_of(const std::vector<Expr>& conditions);
 

@@ -49,7 +49,8 @@ struct QueryNode {
   double rows_expected = -1;
   double left_expected = -1;
   double right_expected = -1;
-  std::string error;        ///< why there is no such query
+  bool is_left_first = false;  ///< kJoin: the left side is held, and drops rows of the right one
+  std::string error;           ///< why there is no such query
   std::uint32_t steps = 1;  ///< steps of the whole query, each counted as often as it is an input
 };
 

@@ -74,6 +74,7 @@ std::optional<Expr> implied(const Expr& condition,
                             FunctionRef<bool(const std::string& name)> is_one) {
   const ExprNode& node = *condition.node();
   if (node.op == Op::kAnd || node.op == Op::kOr) {
+    FLUGS_DCHECK(node.args.size() == 2);
     std::optional<Expr> a = implied(node.args[0], is_one);
     std::optional<Expr> b = implied(node.args[1], is_one);
     if (a && b) return node.op == Op::kAnd ? *a && *b : *a || *b;
@@ -99,10 +100,9 @@ void factor(const Expr& condition, std::vector<Expr>& out) {
   std::vector<std::vector<Expr>> all(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) split_conjunction(parts[i], all[i]);
   const std::vector<Expr> first = all.front();
-  bool is_rest_true = false;
+  const std::size_t before = out.size();
   for (const Expr& one : first) {
-    const std::string text = one.to_string();
-    const auto is_it = [&](const Expr& other) { return other.to_string() == text; };
+    const auto is_it = [&](const Expr& other) { return are_same(one, other); };
     if (!std::all_of(all.begin(), all.end(), [&](const std::vector<Expr>& part) {
           return std::any_of(part.begin(), part.end(), is_it);
         }))
@@ -110,8 +110,9 @@ void factor(const Expr& condition, std::vector<Expr>& out) {
     out.push_back(one);
     for (std::vector<Expr>& part : all) std::erase_if(part, is_it);
   }
-  for (const std::vector<Expr>& part : all) is_rest_true |= part.empty();
-  if (is_rest_true) return;
+  if (out.size() == before) return out.push_back(condition);
+  for (const std::vector<Expr>& part : all)
+    if (part.empty()) return;  // the rest is true
   Expr rest = all_of(all.front());
   for (std::size_t i = 1; i < all.size(); ++i) rest = rest || all_of(all[i]);
   out.push_back(rest);
@@ -144,6 +145,7 @@ NodePtr Arrangement::arrange_inputs(const NodePtr& node) {
   join->left_expected = estimates_.rows(join->input);
   join->right_expected = estimates_.rows(join->right);
   join->rows_expected = estimates_.rows(join);
+  join->is_left_first = estimates_.is_left_first(join->input, join->right);
   return join;
 }
 
@@ -200,10 +202,12 @@ std::unique_ptr<JoinTree> Arrangement::gather(const NodePtr& node, Chain& chain)
     chain.inputs.push_back(node);
     return JoinTree::of(chain.inputs.size() - 1);
   }
+  const std::size_t first = chain.inputs.size();
   std::unique_ptr<JoinTree> left = gather(below->input, chain);
+  const std::size_t middle = chain.inputs.size();
   std::unique_ptr<JoinTree> right = gather(below->right, chain);
-  chain.keys_written.insert(chain.keys_written.end(), below->join_keys.begin(),
-                            below->join_keys.end());
+  for (const JoinKey& key : below->join_keys)
+    chain.keys_written.push_back({key, first, middle, chain.inputs.size()});
   if (below->condition.is_given()) split_conjunction(below->condition, chain.conditions_written);
   chain.conditions_written.insert(chain.conditions_written.end(), conditions.begin(),
                                   conditions.end());
@@ -211,18 +215,21 @@ std::unique_ptr<JoinTree> Arrangement::gather(const NodePtr& node, Chain& chain)
 }
 
 // Finds the inputs that keys and conditions speak of. Conditions on one input go down into it.
-// False: the query names a column that no input has, or is too large.
+// False: a key or a condition names a column that its side does not have, or there are too many
+// inputs.
 bool Arrangement::place_all(Chain& chain) const {
   if (chain.inputs.size() > kBitsOfSet) return false;
   const auto input_of = [&](const std::string& name) {
     const auto found = chain.columns.find(name);
     return found == chain.columns.end() ? kBitsOfSet : found->second;
   };
-  for (const JoinKey& key : chain.keys_written) {
-    const std::size_t left = input_of(*column_name(key.left.expr()));
-    const std::size_t right = input_of(*column_name(key.right.expr()));
-    if (left == kBitsOfSet || right == kBitsOfSet || left == right) return false;
-    chain.keys.push_back({key, left, right});
+  for (const Chain::KeyWritten& written : chain.keys_written) {
+    const std::size_t left = input_of(*column_name(written.key.left.expr()));
+    const std::size_t right = input_of(*column_name(written.key.right.expr()));
+    if (left < written.first || left >= written.middle || right < written.middle ||
+        right >= written.end)
+      return false;
+    chain.keys.push_back({written.key, left, right});
   }
   std::vector<Expr> conditions;
   for (const Expr& condition : chain.conditions_written) factor(condition, conditions);
@@ -393,7 +400,7 @@ NodePtr Arrangement::push_filter(const NodePtr& join) {
     if (name == nullptr) return nullptr;
     wanted.push_back(*name);
   }
-  if (holds_left_first(estimates_.rows(join->input), estimates_.rows(join->right))) return nullptr;
+  if (estimates_.is_left_first(join->input, join->right)) return nullptr;
   return push_filter(join->input, join, wanted, [&](const NodePtr& moved) {
     return estimates_.rows(moved) <= estimates_.rows(moved->input) * kPartMax;
   });

@@ -42,9 +42,17 @@ class Arrangement {
       Expr expr;
       std::uint64_t inputs = 0;  ///< a bit for each that has one of its columns
     };
+    /// A key as a join has it: its left item is of one of the inputs from `first` on, its right
+    /// item of one from `middle` on.
+    struct KeyWritten {
+      JoinKey key;
+      std::size_t first = 0;
+      std::size_t middle = 0;
+      std::size_t end = 0;
+    };
     std::vector<NodePtr> inputs;
     std::unordered_map<std::string, std::size_t> columns;  ///< the input that has each
-    std::vector<JoinKey> keys_written;
+    std::vector<KeyWritten> keys_written;
     std::vector<Expr> conditions_written;
     std::vector<Key> keys;
     std::vector<Condition> conditions;  ///< of several inputs

@@ -145,6 +145,15 @@ double Estimates::values(const NodePtr& node, const std::string& column) {
   return std::max(1.0, rows_all(node) / kRowsPerValue);
 }
 
+bool Estimates::is_left_first(const NodePtr& left, const NodePtr& right) {
+  constexpr double kRightRowsMin = 1 << 16;
+  constexpr double kTimesSmaller = 4;
+  constexpr double kTimesLargerByMistake = 2;
+  const double of_right = rows(right);
+  return of_right >= kRightRowsMin && rows(left) * kTimesSmaller <= of_right &&
+         rows_all(left) <= of_right * kTimesLargerByMistake;
+}
+
 bool Estimates::is_unique(const NodePtr& node, const std::string& column) {
   for (NodePtr step = node; step->step != Step::kTable; step = step->input)
     if (step->step == Step::kJoin || step->input == nullptr) return false;

@@ -18,14 +18,6 @@ namespace flugs::query {
 /// The table that a query names. Fails with kNotFound.
 const engine::Table& find_table(const RunContext& context, const std::string& name);
 
-/// Whether the left side of a join is so much smaller than the right one that its rows are held
-/// first, to drop rows of the right side by its keys. Rows below 0 are unknown.
-constexpr bool holds_left_first(double left_rows, double right_rows) noexcept {
-  constexpr double kRightRowsMin = 1 << 16;
-  constexpr double kTimesSmaller = 4;
-  return left_rows >= 0 && right_rows >= kRightRowsMin && left_rows * kTimesSmaller <= right_rows;
-}
-
 /// Guesses numbers of rows from what row groups, dictionaries and keys tell without a look at rows:
 /// extremes of columns, numbers of entries, which values are unique. Columns are taken as
 /// independent of each other, and their values as evenly spread.
@@ -42,6 +34,9 @@ class Estimates {
   double values(const NodePtr& node, const std::string& column);
   /// Whether each row of a step has a value of its own in a column; may say no.
   bool is_unique(const NodePtr& node, const std::string& column);
+  /// Whether the left side of a join is so much smaller than the right one that its rows are held
+  /// first, to drop rows of the right side by its keys. Not if it could be large by mistake.
+  bool is_left_first(const NodePtr& left, const NodePtr& right);
   /// The view of a table, if this run has made one: for the scan, which would make it again.
   std::unique_ptr<TableView> take_view(const std::string& table);
 

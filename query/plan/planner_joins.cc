@@ -126,8 +126,7 @@ void explain_join(const QueryNode& node, std::size_t right_rows, bool is_dry, Ex
   else if (node.rows_expected >= 0)
     out.details.push_back(fmt::format("about {:.0f} rows in the hash table, {:.0f} out",
                                       node.right_expected, node.rows_expected));
-  if (holds_left_first(node.left_expected, node.right_expected))
-    out.details.push_back("left side first: its keys filter the right side");
+  if (node.is_left_first) out.details.push_back("left side first: its keys filter the right side");
 }
 
 }  // namespace
@@ -150,8 +149,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   }
   Pipeline left;
   std::shared_ptr<const Rows> held_left;
-  const bool is_reduced =
-      holds_left_first(node.left_expected, node.right_expected) && !context_.is_dry;
+  const bool is_reduced = node.is_left_first && !context_.is_dry;
   if (is_reduced) {
     left = open(*node.input, kept(from_left));
     held_left = hold_left(left);

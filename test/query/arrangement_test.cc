@@ -53,6 +53,12 @@ class Shop {
     options.runs_as_written = as_written;
     return must(query.run(reader_, options));
   }
+  /// What its failure says.
+  std::string run_or_fail(const Query& query, bool as_written) const {
+    RunOptions options;
+    options.runs_as_written = as_written;
+    return query.run(reader_, options).status().to_string();
+  }
   std::string explain(const Query& query) const { return must(query.explain(reader_)); }
   /// Runs the query both ways, and gives the rows; they must be the same.
   std::string rows(const Query& query) const {
@@ -181,6 +187,26 @@ TEST_CASE("a condition that may fail stays where it is") {
   CHECK(shop().run(query).row_count() == shop().run(query, true).row_count());
 }
 
+TEST_CASE("a query that is wrong fails as it is written") {
+  const auto failure = [](const Query& query) {
+    return shop().run_or_fail(query, false) + shop().run_or_fail(query, true);
+  };
+  for (const Query& query :
+       {// Keys of the wrong side, or of no side.
+        line().join(ord(), {{"l_of", "o_id"}}).join(customer(), {{"l_id", "o_of"}}),
+        line().join(ord(), {{"o_id", "l_of"}}), line().join(ord(), {{"l_of", "nothing"}}),
+        line().join(ord(), {}), line().join(line(), {{"l_id", "l_of"}}),
+        line().join(ord(), {{"l_of", "o_id"}}).where(col("nothing") == 1),
+        line().join(ord(), {{"l_of", "o_id"}}).where(col("l_name") == 1),
+        line().join(ord(), {{"l_of", "o_name"}})}) {
+    const std::string both = failure(query);
+    INFO(both);
+    REQUIRE(both.size() % 2 == 0);
+    CHECK(both.substr(0, both.size() / 2) == both.substr(both.size() / 2));
+    CHECK(both.find("invalid argument") != std::string::npos);
+  }
+}
+
 TEST_CASE("each side of an or says something about one table") {
   const Query query = line()
                           .join(ord(), {{"l_of", "o_id"}})
@@ -190,6 +216,17 @@ TEST_CASE("each side of an or says something about one table") {
   INFO(plan);
   CHECK(place_of(plan, "(l_id < 90) or (l_id > 149000)") > 0);
   CHECK(!shop().rows(query).empty());
+  // What all parts have in common stands before the rest, if it is the same down to the types.
+  const Query common =
+      line()
+          .join(ord(), {{"l_of", "o_id"}})
+          .where((col("l_id") < 900 && col("o_id") < 7) || (col("o_id") == 9 && col("l_id") < 900));
+  CHECK(place_of(shop().explain(common), "filter l_id < 900:") > 0);
+  CHECK(!shop().rows(common).empty());
+  const Query all = line()
+                        .join(ord(), {{"l_of", "o_id"}})
+                        .where(col("l_id") < 9 || (col("l_id") < 9 && col("o_id") == 1));
+  CHECK(!shop().rows(all).empty());
 }
 
 TEST_CASE("a small left side filters a large right one, whatever the join") {
