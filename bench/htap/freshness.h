@@ -14,7 +14,7 @@
 namespace flugs::bench {
 
 // Freshness as HATtrick has it (Milkai et al., SIGMOD 2022). Each user has a row with the number of
-// its latest transaction, and a query reads these rows in its snapshot.
+// its latest transaction that wrote, and a query reads these rows in its snapshot.
 
 /// One commit of a user, monotonic_ns.
 struct CommitTimes {
@@ -113,9 +113,9 @@ std::uint64_t age_ns(std::span<const CommitLog> commits, std::uint64_t start_ns,
                      std::span<const std::uint64_t> numbers) noexcept;
 
 /// Adds the queries of one stream. A problem is a number that decreases from one query to the next,
-/// a number that never committed, and a snapshot that lacks a commit which had returned before
-/// another one began that it has. Each kind is told once, with how often it happened. `stream`
-/// names it in words.
+/// a number that never committed, or a missing commit that had returned before a visible commit
+/// began. Each kind is reported once for each stream, with its count. `stream` is the number that
+/// the report names.
 void judge_sights(const SightLog& sights, std::span<const CommitLog> commits, std::uint32_t stream,
                   Freshness& freshness);
 

@@ -7,7 +7,7 @@
 
 namespace flugs::bench {
 
-/// What a run with so many users and streams did in a second.
+/// Rates of one run with these users and streams, per second.
 struct RatePoint {
   std::uint32_t users = 0;
   std::uint32_t streams = 0;
@@ -24,8 +24,8 @@ struct Frontier {
   };
   double transactions_alone = 0;
   double queries_alone = 0;
-  /// From (0, 1) to (1, 0), x ascending and y descending: the runs of both to which no other run is
-  /// superior in both. What is above 1, by chance, counts as 1.
+  /// From (0, 1) to (1, 0), x ascending and y descending: the runs of both kinds, but for those to
+  /// which another run is at least equal in both rates. What is above 1, by chance, counts as 1.
   std::vector<Point> points;
   /// Below the straight lines between the points: 0.5 if users and streams take from each other
   /// what they get, as they do when they share processors; 1 if they do not hinder each other.

@@ -26,7 +26,8 @@ struct HtapRunResult {
   HtapQueries queries;
   std::vector<double> queries_by_second;  ///< equations included
   Freshness freshness;                    ///< of queries and equations
-  /// Rows of ORDER_LINE, the mean of the sampling period's two ends, by those when the run began.
+  /// Rows of ORDER_LINE, as the mean of both ends of the sampling period, divided by the rows when
+  /// the run began.
   double growth = 1;
 
   double queries_per_second() const noexcept;

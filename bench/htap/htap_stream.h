@@ -26,7 +26,7 @@ struct HtapStreamOptions {
   std::size_t sights = 0;   ///< queries for whose log there is room from the beginning
 };
 
-/// What the streams of a run gave: of the queries that began within the sampling period.
+/// Results of the streams, for queries that began within the sampling period.
 struct HtapQueries {
   struct OfQuery {
     std::string_view name;
@@ -40,7 +40,7 @@ struct HtapQueries {
 
   /// Queries of CH-benCHmark; equations are not among them.
   std::uint64_t executed() const noexcept;
-  /// Of all of these.
+  /// The latencies of all queries together, without equations.
   Histogram latency() const;
   /// Geometric mean of the medians, without Q22, as geometric_mean_ms has it. Nothing if one of the
   /// other queries was never executed.

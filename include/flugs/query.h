@@ -30,8 +30,7 @@ struct RunOptions {
   /// the system's folder for temporary files (TMPDIR). The files have no names, and are gone with
   /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined.
   std::string temporary_folder = {};
-  /// Whether steps run exactly as they are written: joins in their order, conditions where they
-  /// stand.
+  /// Keeps the order of joins and the places of conditions as written.
   bool runs_as_written = false;
   /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
   /// asked to stop fails with kCancelled within some thousand rows per thread.
@@ -60,13 +59,16 @@ struct SortKey {
 inline SortKey asc(Item by) { return SortKey(std::move(by), false); }
 inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 
-/// A query: a table or another query's result, and the steps applied to its rows, in the order in
-/// which they are written. Every function returns a new query. A query may be the input of several
-/// others, and may run any number of times, in any transaction. Steps run as
-/// written, with two exceptions: conditions go down to the tables, and inner joins that follow each
-/// other run in the order that promises to be the fastest (RunOptions::runs_as_written). The left
-/// input of any other join streams and the right one is held in memory, so its large input belongs
-/// on the left.
+/// A query: a table or another query's result, and the steps applied to its rows. Every function
+/// returns a new query. A query may be the input of several others, and may run any number of
+/// times, in any transaction.
+///
+/// The rows are those of the steps in the order written. Unless RunOptions::runs_as_written is set,
+/// a query of at most 128 steps may run in another order: conditions that cannot fail go down to
+/// the tables; inner joins that follow each other, with columns as keys, run in the order that the
+/// planner expects to be the cheapest; semi and anti joins that drop many rows go down. Any other
+/// join holds its right input in memory and streams the left one, so put the large input on the
+/// left. If the planner expects the left input to be much smaller, the join holds both.
 ///
 ///     const Query revenue = Query::table("order_line")
 ///         .where(col("delivered") > date(2024, 1, 1) && col("quantity").between(1, 10))
@@ -130,7 +132,7 @@ class Query {
   /// (memory_bytes_max; the message names the operator), kIoError (temporary_folder), kCancelled.
   Result<QueryResult> run(const Transaction& transaction, const RunOptions& options = {}) const;
   /// Begins to run the query as `run` does, for a caller that pulls its rows in batches. Groups,
-  /// sorted rows and the right sides of joins are made before it returns. Fails with: as
+  /// sorted rows and the held sides of joins are made before it returns. Fails with: as
   /// `run`.
   Result<ResultStream> stream(const Transaction& transaction, const RunOptions& options = {}) const;
   /// Begins to run the query as `stream` does, for several threads that pull its rows at the same

@@ -11,8 +11,8 @@ namespace flugs::query {
 const std::string* column_name(const Expr& expr);
 /// The expression with `replace(name)` in the place of each column.
 Expr replace_columns(const Expr& expr, FunctionRef<Expr(const std::string& name)> replace);
-/// Whether the expression has a value for every row. If not, a step may leave out the rows for
-/// which it fails, and the expression must stay behind that step.
+/// True if the expression cannot fail for any row; NULL counts as a value. An expression that may
+/// fail must not move below a step that drops rows.
 bool cannot_fail(const Expr& expr);
 /// Whether two expressions are written in the same way, with constants of the same types.
 bool are_same(const Expr& a, const Expr& b);

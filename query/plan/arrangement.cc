@@ -68,8 +68,8 @@ std::unique_ptr<JoinTree> copy(const JoinTree& tree) {
   return made;
 }
 
-/// What a condition says about some columns alone: true for each row for which the condition is.
-/// Nothing: it says nothing about them.
+/// The part of a condition that names only columns for which `is_one` holds. Each row that meets
+/// the condition meets this part. nullopt: there is no such part.
 std::optional<Expr> implied(const Expr& condition,
                             FunctionRef<bool(const std::string& name)> is_one) {
   const ExprNode& node = *condition.node();
@@ -208,15 +208,17 @@ std::unique_ptr<JoinTree> Arrangement::gather(const NodePtr& node, Chain& chain)
   std::unique_ptr<JoinTree> right = gather(below->right, chain);
   for (const JoinKey& key : below->join_keys)
     chain.keys_written.push_back({key, first, middle, chain.inputs.size()});
-  if (below->condition.is_given()) split_conjunction(below->condition, chain.conditions_written);
-  chain.conditions_written.insert(chain.conditions_written.end(), conditions.begin(),
-                                  conditions.end());
+  std::vector<Expr> also;
+  if (below->condition.is_given()) split_conjunction(below->condition, also);
+  also.insert(also.end(), conditions.begin(), conditions.end());
+  for (const Expr& condition : also)
+    chain.conditions_written.push_back({condition, first, chain.inputs.size()});
   return JoinTree::join(std::move(left), std::move(right));
 }
 
-// Finds the inputs that keys and conditions speak of. Conditions on one input go down into it.
-// False: a key or a condition names a column that its side does not have, or there are too many
-// inputs.
+// Finds the inputs that keys and conditions name. A condition on one input goes down into it.
+// False: a key or a condition names a column that its join does not have, a condition names no
+// column, or there are more than 64 inputs.
 bool Arrangement::place_all(Chain& chain) const {
   if (chain.inputs.size() > kBitsOfSet) return false;
   const auto input_of = [&](const std::string& name) {
@@ -231,19 +233,21 @@ bool Arrangement::place_all(Chain& chain) const {
       return false;
     chain.keys.push_back({written.key, left, right});
   }
-  std::vector<Expr> conditions;
-  for (const Expr& condition : chain.conditions_written) factor(condition, conditions);
-  for (const Expr& condition : conditions) {
-    std::vector<std::string> names;
-    collect_columns(condition, names);
-    std::uint64_t inputs = 0;
-    for (const std::string& name : names) {
-      const std::size_t input = input_of(name);
-      if (input == kBitsOfSet) return false;
-      inputs |= std::uint64_t{1} << input;
+  for (const Chain::ConditionWritten& written : chain.conditions_written) {
+    std::vector<Expr> conditions;
+    factor(written.expr, conditions);
+    for (const Expr& condition : conditions) {
+      std::vector<std::string> names;
+      collect_columns(condition, names);
+      std::uint64_t inputs = 0;
+      for (const std::string& name : names) {
+        const std::size_t input = input_of(name);
+        if (input < written.first || input >= written.end) return false;
+        inputs |= std::uint64_t{1} << input;
+      }
+      if (inputs == 0) return false;
+      chain.conditions.push_back({condition, inputs});
     }
-    if (inputs == 0) return false;
-    chain.conditions.push_back({condition, inputs});
   }
   for (const Chain::Condition& condition : chain.conditions) {
     for (std::uint64_t left = condition.inputs; left != 0; left &= left - 1) {
@@ -261,8 +265,8 @@ bool Arrangement::place_all(Chain& chain) const {
 NodePtr Arrangement::arrange_joins(const NodePtr& node, const std::vector<Expr>& conditions) {
   Chain chain;
   const std::unique_ptr<JoinTree> written = gather(node, chain);
-  chain.conditions_written.insert(chain.conditions_written.end(), conditions.begin(),
-                                  conditions.end());
+  for (const Expr& condition : conditions)
+    chain.conditions_written.push_back({condition, 0, chain.inputs.size()});
   if (!place_all(chain)) {
     NodePtr made = arrange_inputs(node);
     return conditions.empty() ? made : where(std::move(made), all_of(conditions));
@@ -339,8 +343,8 @@ NodePtr Arrangement::push_or_wrap(const NodePtr& node, const Expr& condition) co
   return moved != nullptr ? moved : where(node, condition);
 }
 
-// The step with the condition, which has only columns of it, somewhere below; null: it must stay
-// behind the step.
+// Moves the condition below the step. The condition names only columns of the step. Null: the
+// condition must stay above it.
 NodePtr Arrangement::push(const NodePtr& node, const Expr& condition) const {
   switch (node->step) {
     case Step::kWhere: {
@@ -378,7 +382,8 @@ NodePtr Arrangement::push_into_outputs(const NodePtr& node, const Expr& conditio
   return is_passed_on ? with_inputs(node, push_or_wrap(node->input, below)) : nullptr;
 }
 
-// A row of the right side may stand for the lack of a partner, or be in no row of the result.
+// Only an inner join passes a condition down to its right side. In a left join, NULLs may stand for
+// a row of the right side. Semi and anti joins have no columns of the right side.
 NodePtr Arrangement::push_into_join(const NodePtr& node, const Expr& condition) const {
   if (has_all(*node->input, condition))
     return with_inputs(node, push_or_wrap(node->input, condition), node->right);
@@ -387,9 +392,9 @@ NodePtr Arrangement::push_into_join(const NodePtr& node, const Expr& condition) 
   return nullptr;
 }
 
-// A semi or anti join leaves rows out by columns of its left side. If it leaves out most, and all
-// of the columns are of one input of a join below, it goes down to this input. Null: it stays, also
-// if few rows come to it: then their keys filter its right side.
+// Moves a semi or anti join down to the input that has all of its keys, if it drops at least half
+// of that input's rows. Null: it stays. It also stays if its left side is held first, because then
+// the keys of that side filter its right side.
 NodePtr Arrangement::push_filter(const NodePtr& join) {
   constexpr double kPartMax = 0.5;
   const bool is_filter = join->join == JoinKind::kSemi || join->join == JoinKind::kAnti;
@@ -406,7 +411,7 @@ NodePtr Arrangement::push_filter(const NodePtr& join) {
   });
 }
 
-// `below` with the join, somewhere below it; null: there is no place.
+// Puts the join below `below`. Null: there is no place for it.
 NodePtr Arrangement::push_filter(const NodePtr& below, const NodePtr& join,
                                  const std::vector<std::string>& wanted,
                                  FunctionRef<bool(const NodePtr&)> is_worth_it) const {

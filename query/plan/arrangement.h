@@ -16,11 +16,14 @@ namespace flugs::query {
 class Planner;
 
 /// Gives a query a form that runs faster and has the same rows and columns (decision 0064):
-///   - conditions go down to the tables, past steps that change nothing about them;
-///   - chains of inner joins run in the order that Estimates makes look cheapest.
+///   - conditions go down to the tables, past steps that pass their columns on;
+///   - chains of inner joins run in the order that Estimates makes look cheapest;
+///   - semi and anti joins that drop at least half of the rows go down;
+///   - other joins learn which side to hold first, and how many rows to expect.
 ///
-/// Invariants: a condition moves only if it cannot fail, so that no step sees a row that it would
-/// not have seen before. A query that is wrong keeps its form, and fails as it is written.
+/// Invariants: a condition moves only if it cannot fail. So no expression that can fail sees a row
+/// that it would not have seen before. A query that names a missing column, or a column of the
+/// wrong side, fails as if it ran as written.
 class Arrangement {
  public:
   using NodePtr = std::shared_ptr<const QueryNode>;
@@ -35,25 +38,31 @@ class Arrangement {
   struct Chain {
     struct Key {
       JoinKey key;
-      std::size_t left = 0;  ///< inputs
+      std::size_t left = 0;  ///< the input that has the left column
       std::size_t right = 0;
     };
     struct Condition {
       Expr expr;
-      std::uint64_t inputs = 0;  ///< a bit for each that has one of its columns
+      std::uint64_t inputs = 0;  ///< a bit for each of which it names a column
     };
-    /// A key as a join has it: its left item is of one of the inputs from `first` on, its right
-    /// item of one from `middle` on.
+    /// A key as a join has it. Inputs `first` to `middle` - 1 are the join's left side, and inputs
+    /// `middle` to `end` - 1 its right side.
     struct KeyWritten {
       JoinKey key;
       std::size_t first = 0;
       std::size_t middle = 0;
       std::size_t end = 0;
     };
+    /// A condition as the query has it, on columns of the inputs from `first` on.
+    struct ConditionWritten {
+      Expr expr;
+      std::size_t first = 0;
+      std::size_t end = 0;
+    };
     std::vector<NodePtr> inputs;
     std::unordered_map<std::string, std::size_t> columns;  ///< the input that has each
     std::vector<KeyWritten> keys_written;
-    std::vector<Expr> conditions_written;
+    std::vector<ConditionWritten> conditions_written;
     std::vector<Key> keys;
     std::vector<Condition> conditions;  ///< of several inputs
   };

@@ -25,9 +25,9 @@ constexpr double kPartOfPrefix = 0.05;
 constexpr double kPartOfPattern = 0.1;
 constexpr double kPartNull = 0.05;
 constexpr double kPartOther = 0.5;
-/// A condition on what was computed of groups: few of them are wanted.
+/// A comparison with a value computed by groups: usually few groups meet it.
 constexpr double kPartOfGroups = 0.05;
-/// Rows to a value of a column about which nothing is known.
+/// Rows for each value of a column about which nothing is known.
 constexpr double kRowsPerValue = 10;
 
 const Value* constant_of(const Expr& expr) {
@@ -63,7 +63,7 @@ const engine::Table& find_table(const RunContext& context, const std::string& na
   return *found;
 }
 
-// A key of one column is as good as a count of its values.
+// A unique key of one column has as many values as the table has rows.
 Estimates::Table& Estimates::table(const std::string& name) {
   const auto [at, is_new] = tables_.try_emplace(name);
   Table& table = at->second;
@@ -260,7 +260,7 @@ double Estimates::part_equal(const NodePtr& node, const Expr& a, const Expr& b) 
   return of.table == nullptr ? kPartEqual : 1 / values_of(of);
 }
 
-// For `a < b`, or `a <= b`, where one of both is a column of a table and the other a constant.
+// For `a < b` or `a <= b`, if one side is a column of a table and the other side a constant.
 std::optional<Estimates::Bound> Estimates::bound_of(const NodePtr& node, const Expr& condition) {
   const ExprNode& of = *condition.node();
   if (of.op != Op::kLess && of.op != Op::kLessEqual) return std::nullopt;

@@ -18,24 +18,26 @@ namespace flugs::query {
 /// The table that a query names. Fails with kNotFound.
 const engine::Table& find_table(const RunContext& context, const std::string& name);
 
-/// Guesses numbers of rows from what row groups, dictionaries and keys tell without a look at rows:
-/// extremes of columns, numbers of entries, which values are unique. Columns are taken as
-/// independent of each other, and their values as evenly spread.
+/// Guesses numbers of rows from metadata: extremes of columns in row groups, numbers of dictionary
+/// entries, and unique keys. In the delta it reads the first and the last rows of each chunk. It
+/// takes columns as independent of each other, and values as evenly spread.
 class Estimates {
  public:
   using NodePtr = std::shared_ptr<const QueryNode>;
 
   explicit Estimates(const RunContext& context) : context_(context) {}
 
-  /// Rows that come out of a step, and those that would without its conditions.
+  /// Rows that come out of a step. `rows_all` ignores conditions that stand directly on the step;
+  /// those below a join, a group, a sort or a limit still count.
   double rows(const NodePtr& node);
   double rows_all(const NodePtr& node);
   /// Different values of a column of a step, without its conditions; at least 1.
   double values(const NodePtr& node, const std::string& column);
-  /// Whether each row of a step has a value of its own in a column; may say no.
+  /// True if each row of a step has its own value in a column. False: not known.
   bool is_unique(const NodePtr& node, const std::string& column);
-  /// Whether the left side of a join is so much smaller than the right one that its rows are held
-  /// first, to drop rows of the right side by its keys. Not if it could be large by mistake.
+  /// True if a join should hold its left side first, so that its keys filter the right side. The
+  /// left side must be much smaller, the right side must have at least 65,536 rows, and the left
+  /// side must not be large without its conditions.
   bool is_left_first(const NodePtr& left, const NodePtr& right);
   /// The view of a table, if this run has made one: for the scan, which would make it again.
   std::unique_ptr<TableView> take_view(const std::string& table);

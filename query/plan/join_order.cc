@@ -83,9 +83,9 @@ class JoinGraph {
   std::size_t pair_of(std::size_t a, std::size_t b) const noexcept {
     return std::min(a, b) * count_ + std::max(a, b);
   }
-  /// The keys of the input that has more of them. Those of a unique key are counted, and a key of
-  /// the other input is one of them. The values of several columns depend on each other, so their
-  /// product is too large.
+  /// The number of values by which the pairs of two inputs are divided. If the key is unique on one
+  /// side only, that side's count is exact. Several columns depend on each other, so the product of
+  /// their values is too large, and the smaller product is taken.
   static double keys_of_both(const JoinLink* only, std::size_t i, double a, double b) noexcept {
     if (only == nullptr) return std::min(a, b);
     const bool is_unique_in_i = only->a == i ? only->is_unique_in_a : only->is_unique_in_b;
@@ -100,7 +100,7 @@ class JoinGraph {
 
   const std::vector<JoinInput>& inputs_;
   const std::size_t count_;
-  std::vector<double> parts_;  // of the pairs of two inputs, those whose keys are equal
+  std::vector<double> parts_;  // the part of the pairs of two inputs whose keys are equal
   std::vector<Set> neighbours_;
 };
 

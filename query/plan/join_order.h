@@ -12,8 +12,8 @@ struct JoinInput {
   double rows = 1;      ///< expected, behind the conditions on this input alone
   double rows_all = 1;  ///< without these conditions
 };
-/// A key that two inputs have in common, and the number of its values in each, without conditions:
-/// at most so many, exactly if it is unique.
+/// A key that links two inputs. `a_values` and `b_values` count its values in each input, without
+/// conditions. The count is a guess unless the key is unique.
 struct JoinLink {
   std::size_t a = 0;
   std::size_t b = 0;
@@ -38,9 +38,10 @@ struct JoinTree {
                                         std::unique_ptr<JoinTree> held);
 };
 
-/// The cheapest order of inner joins that it finds: the best of all up to ten inputs, beyond that
-/// one join after the other. `written` is the user's order, which stays unless another one promises
-/// to be clearly cheaper. Sets `rows` everywhere in the result. `links` connect all inputs.
+/// Chooses the order of inner joins. With up to ten inputs it looks at all orders; with up to 64 it
+/// repeatedly makes the cheapest next join; with more it changes nothing. `written` is the user's
+/// order. It stays unless another order costs less than 0.8 of it. Sets `rows` everywhere in the
+/// result. `links` must connect all inputs.
 std::unique_ptr<JoinTree> choose_join_order(const std::vector<JoinInput>& inputs,
                                             const std::vector<JoinLink>& links,
                                             std::unique_ptr<JoinTree> written);

@@ -28,8 +28,8 @@ Needed kept(Needed needed);
 /// The part of `needed` for these names.
 Needed among(const Needed& needed, const std::vector<std::string>& names);
 
-/// Makes pipelines of a query's steps. On the way it runs those that end in held rows (groups,
-/// sorted rows, the right side of a join).
+/// Makes pipelines of a query's steps. On the way it runs each pipeline that ends in held rows:
+/// groups, sorted rows, the right side of a join, and a left side that is held first.
 class Planner {
  public:
   explicit Planner(RunContext& context) : context_(context), estimates_(context) {}

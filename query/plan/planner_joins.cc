@@ -80,8 +80,8 @@ struct TableColumn {
   std::string column;
 };
 
-// Rows of the table may be left out by the values of the column, and the rows that the step makes
-// of the others stay the same.
+// The table that `name` comes from. A scan of that table may drop rows by the value of this column:
+// the step's other rows stay the same.
 TableColumn table_of(const Planner& planner, const QueryNode& node, const std::string& name) {
   switch (node.step) {
     case Step::kTable:
@@ -188,7 +188,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   return left;
 }
 
-// The pipeline's rows, which it then has as its source.
+// Runs the pipeline and holds its rows. The pipeline then reads the held rows.
 std::shared_ptr<const Rows> Planner::hold_left(Pipeline& left) {
   Rows rows = hold(left, "join, left side");
   rows.flatten(Charge(context_.budget, "join, left side"));
@@ -198,8 +198,8 @@ std::shared_ptr<const Rows> Planner::hold_left(Pipeline& left) {
   return held;
 }
 
-// Rows of one side without a partner among the rows of the other, which is held, are dropped where
-// they are read.
+// Makes filters from the keys of the held side. The scan of the other side drops rows whose key is
+// not among them.
 void Planner::await_keys(const QueryNode& node, const Rows& held, Side side) {
   FLUGS_CHECK(held.parts.size() == 1);
   const bool is_right = side == Side::kRight;

@@ -61,13 +61,13 @@ struct RowChunk {
   void set_checked() const noexcept {
     __atomic_store_n(&is_header_checked, true, __ATOMIC_RELAXED);
   }
-  /// For a row in the chunk, which must not be a group.
+  /// For a row of the chunk. The chunk's rows must not lie in a row group.
   std::byte* address(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row >= first_row);
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }
 
-  // For a row in the chunk, which may be a group. RowStore has these for any row.
+  // For a row of the chunk. Its rows may lie in a row group. RowStore has these for any row.
   [[gnu::always_inline]] RowView view(std::uint32_t row) const noexcept {
     if (const RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
       return {nullptr, nullptr, found, found->readable_place_of(row - first_row)};

@@ -22,7 +22,7 @@ class FoundRow {
   }
   /// Call it when the transaction gets another snapshot.
   void forget() noexcept { row_ = kNoRow; }
-  /// Whether `hash` is that of the row, which the transaction has not inserted, for the key.
+  /// True if hash() is the hash of `row` for `key`. The transaction must not have inserted the row.
   bool is(const KeyIndex& key, std::uint32_t row) const noexcept {
     return row_ == row && key_ == &key;
   }

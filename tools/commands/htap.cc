@@ -32,10 +32,10 @@ namespace flugs::tools {
 namespace {
 
 constexpr std::uint32_t kStreamsMax = 64;
-/// Of two users of one warehouse, one may deliver what the other has entered a moment ago, at a
-/// time that it took before. Then Q4 does not count the order, and an equation does not hold. A
-/// delivery takes the oldest order, so this needs a district with nearly no order open. With so
-/// many customers 300 are open in each, and their number grows.
+/// Two users may share a warehouse. Then one user may deliver an order of the other whose entry
+/// time is later than the delivery time. Q4 does not count that order, and an equation fails. A
+/// delivery takes the oldest order, so this needs a district with almost no open orders. With 1000
+/// customers, 300 orders are open in each district, and their number grows.
 constexpr std::uint32_t kSharedCustomersMin = 1000;
 
 struct HtapOptions {
@@ -145,6 +145,7 @@ class HtapCommand {
   Status run(HtapFigures& figures) {
     figures.report.query_threads = options_.threads;
     figures.report.processors = bench::usable_cores();
+    figures.report.checks_conditions = options_.check;
     const std::vector<Clients> order = drawn_order(options_);
     for (const Clients& clients : order) {
       ++number_;
@@ -252,7 +253,7 @@ Status check_options(const HtapOptions& options) {
     return {};
   return Status(StatusCode::kInvalidArgument,
                 fmt::format("with more --users than --warehouses, --customers must be at least {}: "
-                            "else an order may be delivered before the time of its entry",
+                            "else a delivery may be dated before the entry of its order",
                             kSharedCustomersMin));
 }
 
@@ -271,7 +272,7 @@ int run_command(const HtapOptions& options) {
 void add_htap(CLI::App& app, Action& action) {
   auto options = std::make_shared<HtapOptions>();
   CLI::App* command =
-      app.add_subcommand("htap", "Runs TPC-C beside queries of CH-benCHmark: isolation, freshness");
+      app.add_subcommand("htap", "Runs TPC-C's transactions beside CH-benCHmark's queries");
   add_ch_population_options(*command, options->population);
   command
       ->add_option("--users", options->users, "Largest number of concurrent users, a thread each")
@@ -280,7 +281,7 @@ void add_htap(CLI::App& app, Action& action) {
   command->add_option("--streams", options->streams, "Largest number of streams of queries")
       ->check(CLI::Range(1u, kStreamsMax))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads that work on a query")
+  command->add_option("--threads", options->threads, "Threads for each query")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
   command
@@ -291,7 +292,8 @@ void add_htap(CLI::App& app, Action& action) {
   command->add_flag("!--no-merge-first", options->database.merge.first,
                     "Do not merge all rows before each run");
   add_background_merge_options(*command, options->database.merge);
-  command->add_flag("!--no-check", options->check, "Do not check the conditions after each run");
+  command->add_flag("!--no-check", options->check,
+                    "Do not check TPC-C's consistency conditions after each run");
   add_index_option(*command, options->database.index_place);
   add_isolation_option(*command, options->database.isolation);
   add_clock_option(*command, options->database.clock);

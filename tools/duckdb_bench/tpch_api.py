@@ -1,7 +1,7 @@
-"""TPC-H's queries by flugs' own query API. The tables are joined in the order in which the
-specification names them, but for two queries (2 and 9) that begin with tables without a common
-key, and conditions stand behind the joins: the planner finds the order. A subquery that gives one
-value runs before, in the same transaction; others are joins, as no query is run for each row."""
+"""TPC-H's queries by flugs' own query API. The inner joins follow the order of the tables in the
+specification. Queries 2, 8 and 9 differ, because their first two tables have no common key. The
+conditions of inner joins stand behind the joins: the planner moves them and finds the order. A
+subquery that gives one value runs first, in the same transaction. Other subqueries are joins."""
 
 import datetime
 from decimal import ROUND_FLOOR, Decimal

@@ -263,12 +263,12 @@ void HtapReport::print() const {
   for (const HtapPoint& point : points)
     if (is_oversubscribed(point.rate))
       crowded += fmt::format(" {}+{}", point.rate.users, point.rate.streams);
-  fmt::print("{} processor{}; runs, users+streams, with more threads than that:{}\n\n", processors,
-             processors == 1 ? "" : "s", crowded.empty() ? " none" : crowded);
+  fmt::print("{} processor{}; runs (users+streams) with more threads than processors:{}\n\n",
+             processors, processors == 1 ? "" : "s", crowded.empty() ? " none" : crowded);
   fmt::print("{}\n{}\n{}", print_rates(*this), print_ages(*this), print_ratios(*this));
   fmt::print(
-      "ratios to the same users, or the same streams, alone: throughput kept (r_T, r_A), latency "
-      "grown; slowest: the\nquery whose median grows most\n\n");
+      "r_T, r_A: the share of throughput kept beside the other kind; p99: latency beside the other "
+      "kind, divided by\nlatency alone; slowest: the query whose median grows most\n\n");
   const std::optional<bench::Frontier> raw = frontier(false);
   const std::optional<bench::Frontier> normalised = frontier(true);
   fmt::print(
@@ -276,7 +276,8 @@ void HtapReport::print() const {
       "interference)\n",
       or_hyphen(raw ? std::optional(raw->area) : std::nullopt),
       or_hyphen(normalised ? std::optional(normalised->area) : std::nullopt));
-  fmt::print("what queries saw, equations, conditions: {}\n", all_held() ? "all held" : "NOT HELD");
+  fmt::print("freshness, equations{}: {}\n", checks_conditions ? ", conditions" : "",
+             all_held() ? "all held" : "NOT HELD");
   for (const HtapPoint& point : points)
     for (const std::string& problem : point.problems) fmt::print(stderr, "flugs: {}\n", problem);
 }

@@ -43,6 +43,7 @@ struct HtapPoint {
 struct HtapReport {
   std::vector<HtapPoint> points;  ///< by users, then by streams
   std::uint32_t query_threads = 1;
+  bool checks_conditions = true;  ///< of TPC-C, after each run
   std::uint32_t processors = 1;
 
   bool all_held() const;
@@ -54,7 +55,7 @@ struct HtapReport {
   const HtapPoint* find(std::uint32_t users, std::uint32_t streams) const;
   std::optional<bench::Frontier> frontier(bool is_normalised) const;
 
-  /// "points", "ratios", "frontier", "problems".
+  /// "points", "ratios", "frontier", "frontier_normalised", "problems".
   bench::Json json() const;
   /// Tables; problems go to standard error.
   void print() const;

@@ -4,8 +4,8 @@
 
 namespace flugs::tools {
 
-/// Tells SQLite not to count its memory, which takes a lock for each allocation. Call it before the
-/// first connection of the process: later calls change nothing.
+/// Turns off SQLite's count of its memory. The count takes a lock for each allocation. Call this
+/// before the first connection of the process: later calls change nothing.
 inline void set_up_sqlite() noexcept {
   [[maybe_unused]] static const int done = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
