@@ -280,9 +280,11 @@ NodePtr Arrangement::arrange_joins(const NodePtr& node, const std::vector<Expr>&
 std::unique_ptr<JoinTree> Arrangement::order(const Chain& chain,
                                              std::unique_ptr<JoinTree> written) {
   std::vector<JoinInput> inputs;
+  inputs.reserve(chain.inputs.size());
   for (const NodePtr& input : chain.inputs)
     inputs.push_back({estimates_.rows(input), estimates_.rows_all(input)});
   std::vector<JoinLink> links;
+  links.reserve(chain.keys.size());
   for (const Chain::Key& key : chain.keys) {
     const NodePtr& a = chain.inputs[key.left];
     const NodePtr& b = chain.inputs[key.right];

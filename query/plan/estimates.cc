@@ -30,7 +30,7 @@ constexpr double kPartOfGroups = 0.05;
 /// Rows for each value of a column about which nothing is known.
 constexpr double kRowsPerValue = 10;
 
-const Value* constant_of(const Expr& expr) {
+const Value* literal_of(const Expr& expr) {
   if (!expr.is_given() || expr.node()->op != Op::kConstant || !expr.node()->error.empty())
     return nullptr;
   return &expr.node()->literal.value;
@@ -38,7 +38,7 @@ const Value* constant_of(const Expr& expr) {
 
 /// A constant in the unit of a column's payloads; nothing if it has another kind of type.
 std::optional<double> payload_of(const Expr& expr, DataType column) {
-  const Value* const value = constant_of(expr);
+  const Value* const value = literal_of(expr);
   if (value == nullptr || value->is_null()) return std::nullopt;
   const DataType type = expr.node()->literal.type;
   const auto raw = static_cast<double>(value->raw());
@@ -255,7 +255,7 @@ double Estimates::part_equal(const NodePtr& node, const Expr& a, const Expr& b) 
   if (left == nullptr && right == nullptr) return kPartEqual;
   if (left != nullptr && right != nullptr)
     return 1 / std::max(values(node, *left), values(node, *right));
-  if (constant_of(left == nullptr ? a : b) == nullptr) return kPartEqual;
+  if (literal_of(left == nullptr ? a : b) == nullptr) return kPartEqual;
   const Origin of = origin(node, left == nullptr ? *right : *left);
   return of.table == nullptr ? kPartEqual : 1 / values_of(of);
 }
