@@ -50,6 +50,31 @@ std::optional<double> payload_of(const Expr& expr, DataType column) {
   return std::nullopt;
 }
 
+/// The range of some entries of a dictionary; nothing if it has none of integers.
+std::optional<PayloadRange> range_of_entries(const ColumnInfo& column) {
+  constexpr std::uint32_t kEntriesRead = 64;
+  const CodeDomain& entries = *column.domain;
+  if (lane_of(column.type) != Lane::kInt) return std::nullopt;
+  std::optional<PayloadRange> range;
+  const std::uint32_t step = std::max(1u, entries.count() / kEntriesRead);
+  for (std::uint64_t code = 0; code < entries.count(); code += step) {
+    if (code == entries.null_code()) continue;
+    const std::int64_t payload = entries.integer(static_cast<std::uint32_t>(code));
+    if (!range) range = PayloadRange{payload, payload, 0};
+    range->least = std::min(range->least, payload);
+    range->greatest = std::max(range->greatest, payload);
+  }
+  return range;
+}
+
+/// The column of `a < b` or `a <= b`, if one of both is a column; else null.
+const std::string* compared_column(const Expr& condition) {
+  const ExprNode& of = *condition.node();
+  if (of.op != Op::kLess && of.op != Op::kLessEqual) return nullptr;
+  const std::string* name = column_name(of.args[0]);
+  return name != nullptr ? name : column_name(of.args[1]);
+}
+
 double within_0_and_1(double part) noexcept { return std::clamp(part, 0.0, 1.0); }
 
 }  // namespace
@@ -119,7 +144,10 @@ Estimates::Origin Estimates::origin(const NodePtr& node, const std::string& colu
 const std::optional<PayloadRange>& Estimates::range_of(const Origin& origin) {
   FLUGS_CHECK(origin.table != nullptr && origin.table->view != nullptr);
   const auto [at, is_new] = origin.table->ranges.try_emplace(origin.column);
-  if (is_new) at->second = origin.table->view->likely_range(origin.column);
+  if (!is_new) return at->second;
+  at->second = origin.table->view->likely_range(origin.column);
+  const ColumnInfo& column = origin.table->view->schema()[origin.column];
+  if (!at->second && column.domain != nullptr) at->second = range_of_entries(column);
   return at->second;
 }
 
@@ -281,6 +309,7 @@ std::optional<Estimates::Bound> Estimates::bound_of(const NodePtr& node, const E
 // Two bounds of a column are one condition: the values between them.
 double Estimates::part_of_all(const NodePtr& node, const std::vector<Expr>& conditions) {
   std::map<std::string, std::pair<double, double>> between;
+  std::set<std::string> unknown;  // columns whose bounds say nothing: the first one counts
   double all = 1;
   for (const Expr& condition : conditions) {
     if (!condition.is_given() || !condition.node()->error.empty()) continue;
@@ -290,9 +319,10 @@ double Estimates::part_of_all(const NodePtr& node, const std::vector<Expr>& cond
         high = std::min(high, bound->below);
       else
         low = std::max(low, bound->below);
-    } else {
-      all *= part(node, condition);
+      continue;
     }
+    const std::string* name = compared_column(condition);
+    if (name == nullptr || unknown.insert(*name).second) all *= part(node, condition);
   }
   for (const auto& [column, ends] : between) all *= within_0_and_1(ends.second - ends.first);
   return all;

@@ -19,8 +19,9 @@ namespace flugs::query {
 const engine::Table& find_table(const RunContext& context, const std::string& name);
 
 /// Guesses numbers of rows from metadata: extremes of columns in row groups, numbers of dictionary
-/// entries, and unique keys. In the delta it reads the first and the last rows of each chunk. It
-/// takes columns as independent of each other, and values as evenly spread.
+/// entries, and unique keys. In the delta it reads the first and the last rows of each chunk, or
+/// some entries of the dictionary. It takes columns as independent of each other, and values as
+/// evenly spread.
 class Estimates {
  public:
   using NodePtr = std::shared_ptr<const QueryNode>;

@@ -160,6 +160,30 @@ TEST_CASE("joins written from the small table on stream the large one") {
   CHECK(run.explain().find("expected") != std::string::npos);
 }
 
+TEST_CASE("conditions that leave no row out of the delta do not turn a join round") {
+  test::TemporaryDatabase database;
+  const auto make = [&](const char* name, std::int32_t rows, std::int32_t values) {
+    TableSchema schema(name);
+    schema.column(std::string(name) + "_id", Type::kInt32)
+        .column(std::string(name) + "_of", Type::kInt32,
+                {.not_null = true, .encoding = Encoding::kDictionary})
+        .primary_key({std::string(name) + "_id"});
+    const TableId table = must(database->create_table(schema));
+    Transaction writer = must(database->begin());
+    for (std::int32_t i = 0; i < rows; ++i)
+      must(writer.insert(table, {Value::int32(i), Value::int32(1 + i % values)}));
+    must(writer.commit());
+  };
+  make("fact", 40'000, 5'000);
+  make("thing", 10'000, 10);
+  const Transaction reader = must(database->begin(AccessMode::kReadOnly));
+  const Query written = Query::table("fact")
+                            .where(col("fact_of").between(1, 5'000))
+                            .join(Query::table("thing"), {{"fact_of", "thing_id"}});
+  const std::string plan = must(written.explain(reader));
+  CHECK(place_of(plan, "scan fact") < place_of(plan, "scan thing"));
+}
+
 TEST_CASE("a condition goes down to its table, past whatever passes its columns on") {
   const Query renamed = ord().as("o");
   const std::string plan =
