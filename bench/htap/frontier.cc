@@ -10,7 +10,7 @@ using Point = Frontier::Point;
 
 /// The points to which no other is superior, x ascending.
 std::vector<Point> envelope(std::vector<Point> points) {
-  // Of those with the same x the highest comes first.
+  // The highest point comes first among those with the same x.
   std::sort(points.begin(), points.end(),
             [](const Point& a, const Point& b) { return a.x != b.x ? a.x > b.x : a.y > b.y; });
   std::vector<Point> kept;

@@ -27,6 +27,8 @@ constexpr double kPartNull = 0.05;
 constexpr double kPartOther = 0.5;
 /// A comparison with a value computed by groups: usually few groups meet it.
 constexpr double kPartOfGroups = 0.05;
+/// An estimate stays a number, however many joins multiply it.
+constexpr double kRowsOfStepMax = 1e18;
 /// Rows for each value of a column about which nothing is known.
 constexpr double kRowsPerValue = 10;
 
@@ -205,7 +207,7 @@ double Estimates::rows_all(const NodePtr& node) {
 double Estimates::rows(const NodePtr& node) {
   const auto known = rows_.find(node);
   if (known != rows_.end()) return known->second;
-  const double rows = count_rows(node);
+  const double rows = std::min(count_rows(node), kRowsOfStepMax);
   rows_.emplace(node, rows);
   return rows;
 }

@@ -12,6 +12,9 @@ namespace flugs::query {
 
 namespace {
 
+/// A cost stays a number, however many inputs are joined by keys that have one value.
+constexpr double kRowsOfSetMax = 1e100;
+
 /// Inputs, a bit for each.
 using Set = std::uint64_t;
 
@@ -76,7 +79,7 @@ class JoinGraph {
         rows *= parts_[i * count_ + static_cast<std::size_t>(std::countr_zero(with))];
       before |= Set{1} << i;
     }
-    return rows;
+    return std::min(rows, kRowsOfSetMax);
   }
 
  private:

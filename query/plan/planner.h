@@ -65,8 +65,8 @@ class Planner {
 
   RunContext& context_;
   Estimates estimates_;
-  /// Keys of joins one side of which is held, while the other is opened: rows of the table with
-  /// other values are not needed.
+  /// Keys of the held side of a join, while its other side is opened. The query needs no row of the
+  /// table with another value.
   struct AwaitedKeys {
     const QueryNode* table;
     std::string column;

@@ -100,8 +100,11 @@ TableColumn table_of(const Planner& planner, const QueryNode& node, const std::s
             return table_of(planner, *node.input, *below);
       return {};
     case Step::kJoin: {
-      const std::vector<std::string> left = planner.names(*node.input);
-      if (std::find(left.begin(), left.end(), name) != left.end())
+      const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
+      if (!pairs) return table_of(planner, *node.input, name);
+      // The right side is asked: the left one may be a long chain of joins.
+      const std::vector<std::string> right = planner.names(*node.right);
+      if (std::find(right.begin(), right.end(), name) == right.end())
         return table_of(planner, *node.input, name);
       return node.join == JoinKind::kInner ? table_of(planner, *node.right, name) : TableColumn();
     }

@@ -400,6 +400,22 @@ TEST_CASE("inputs without a key in common are not joined with each other") {
   CHECK((order == "((2 0) 1)" || order == "((2 1) 0)"));
 }
 
+TEST_CASE("joins whose rows no double could count are ordered") {
+  for (const std::size_t count : {2, 10, 11, 64}) {
+    std::vector<JoinInput> inputs;
+    std::vector<JoinLink> links;
+    std::unique_ptr<JoinTree> written = only(0);
+    for (std::size_t i = 0; i < count; ++i) {
+      inputs.push_back({1e18, 1e18});
+      if (i == 0) continue;
+      links.push_back({i, i - 1, 1, 1});
+      written = both(std::move(written), only(i));
+    }
+    const std::string order = chosen_order(inputs, links, std::move(written));
+    CHECK(std::count(order.begin(), order.end(), '(') == static_cast<std::ptrdiff_t>(count - 1));
+  }
+}
+
 TEST_CASE("chains of up to 64 inputs are ordered, and longer ones stay as written") {
   for (const std::size_t count : {2, 9, 10, 11, 30, 64, 65}) {
     std::vector<JoinInput> inputs;
