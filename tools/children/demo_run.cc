@@ -17,9 +17,8 @@ namespace flugs::tools {
 namespace {
 
 constexpr auto kSampleInterval = std::chrono::milliseconds(10);
-/// Full speed is this share of the mean before the crash. The window is at least two samples long,
-/// and at least as long as kFullSpeedTransactions took then: fewer would be there by chance.
-constexpr double kFullSpeedShare = 0.95;
+/// The window in which full speed is measured is at least two samples long, and at least as long as
+/// kFullSpeedTransactions took before the crash: fewer would be there by chance.
 constexpr double kFullSpeedWindowNs = 20e6;
 constexpr double kFullSpeedTransactions = 100;
 
@@ -93,9 +92,9 @@ class Demo {
         throughput(figures.samples, figures.answer_ns, figures.samples.back().time_ns);
     figures.full_speed_window_ns = static_cast<std::uint64_t>(
         std::max(kFullSpeedWindowNs, kFullSpeedTransactions / figures.before_tps * 1e9));
-    figures.full_speed_ns =
-        time_of_throughput(figures.samples, figures.answer_ns, kFullSpeedShare * figures.before_tps,
-                           figures.full_speed_window_ns);
+    figures.full_speed_ns = time_of_throughput(figures.samples, figures.answer_ns,
+                                               options_.full_speed_share * figures.before_tps,
+                                               figures.full_speed_window_ns);
   }
 
   Status audit(DemoFigures& figures) {
@@ -150,6 +149,7 @@ bench::Json demo_json(const DemoOptions& options, CrashRun& crash, const DemoFig
   json["seed"] = options.seed;
   json["seconds_before"] = options.seconds_before;
   json["seconds_after"] = options.seconds_after;
+  json["full_speed_share"] = options.full_speed_share;
   if (options.program.empty()) {
     json["index"] = to_string(options.index_place);
   } else {

@@ -21,6 +21,8 @@ struct DemoOptions {
   double seconds_before = 5;
   double seconds_after = 5;
   std::uint64_t seed = 1;
+  /// Full speed is this share of the mean throughput before the crash.
+  double full_speed_share = 0.95;
   bench::ScmModel scm;
   IndexPlace index_place = kDefaultIndexPlace;
   std::string program;  ///< of another engine (tools/peers); empty: flugs

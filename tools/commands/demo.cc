@@ -39,7 +39,7 @@ void print_curve(const DemoFigures& figures, std::uint64_t begin_ns, std::uint64
   fmt::print("{}\n", curve.draw(values));
 }
 
-void print_figures(const DemoFigures& figures) {
+void print_figures(const DemoOptions& options, const DemoFigures& figures) {
   fmt::print("transactions per second through the crash\n");
   print_curve(figures, figures.begin_ns, figures.samples.back().time_ns);
   fmt::print("the same, around the crash\n");
@@ -51,7 +51,7 @@ void print_figures(const DemoFigures& figures) {
               std::min(figures.kill_ns + after_ns, figures.samples.back().time_ns));
 
   TextTable table({"after SIGKILL", "ms"});
-  const auto add = [&](const char* what, std::uint64_t time_ns) {
+  const auto add = [&](const std::string& what, std::uint64_t time_ns) {
     table.add(
         {what, time_ns == 0 ? "never" : fmt::format("{:.1f}", figures.ms_after_kill(time_ns))});
   };
@@ -59,7 +59,8 @@ void print_figures(const DemoFigures& figures) {
   add("the next one has started", figures.main_ns);
   add("the database is open, recovered", figures.opened_ns);
   add("first answer", figures.answer_ns);
-  add("full speed (95 % of the mean before)", figures.full_speed_ns);
+  add(fmt::format("full speed ({:.0f} % of the mean before)", 100 * options.full_speed_share),
+      figures.full_speed_ns);
   fmt::print("{}\n", table.to_string());
   fmt::print("before {} transactions/s, after {}\n", format_count(figures.before_tps),
              format_count(figures.after_tps));
@@ -80,7 +81,7 @@ int run_command(const DemoOptions& options, const std::string& json) {
     fmt::print(stderr, "flugs: {}\n", status.to_string());
     return kExitCheckFailed;
   }
-  print_figures(figures);
+  print_figures(options, figures);
   return finish_with_json(json, demo_json(options, *crash, figures),
                           figures.good() ? kExitOk : kExitCheckFailed);
 }
@@ -107,6 +108,11 @@ void add_demo(CLI::App& app, Action& action) {
       ->add_option("--seconds-after", options->seconds_after,
                    "Seconds to run after the crash, with the restart")
       ->check(real_range(0.1, 1e5))
+      ->capture_default_str();
+  command
+      ->add_option("--full-speed-share", options->full_speed_share,
+                   "Share of the mean throughput before the crash that counts as full speed")
+      ->check(real_range(0.01, 1))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_scm_options(*command, options->scm);
