@@ -1,6 +1,7 @@
 """Whether two results are equal."""
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 # Sums of doubles depend on the order in which threads add them.
 RELATIVE_ERROR = 1e-9
@@ -34,3 +35,13 @@ def difference(ours, theirs, sorted_by=()):
         if len(a) != len(b) or not all(map(is_equal, a, b)):
             return f"{a!r} instead of {b!r}"
     return ""
+
+
+def rounded(rows, scales):
+    """The rows with decimals in place of doubles, in those columns that have so many digits behind
+    the point on another side. `scales` has None for other columns."""
+    def value(of_row, scale):
+        if scale is None or not isinstance(of_row, float) or not math.isfinite(of_row):
+            return of_row
+        return Decimal(of_row).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    return [tuple(map(value, row, scales)) for row in rows]

@@ -1,17 +1,13 @@
-"""The same queries over a live pool and on DuckDB's own tables: equal results, and times."""
+"""The same queries over a live pool, on DuckDB's own tables and in Hyper: equal results, and
+times."""
 
-import math
-import statistics
 import threading
 import time
-from dataclasses import dataclass, field
 
 import duckdb
 
-from duckdb_bench.compare import difference
-
-LIVE, OWN, HELD = "live", "own", "held"
-API = "api"  # flugs' own query API, without DuckDB
+from duckdb_bench.compare import difference, rounded
+from duckdb_bench.figures import API, HYPER, LIVE, OWN, Times
 
 
 def connect(threads):
@@ -60,48 +56,43 @@ def api_differences(con, transaction, queries, api):
     return found
 
 
-@dataclass
-class Times:
-    """Of one query, in milliseconds."""
-
-    query: object
-    ms: dict = field(default_factory=lambda: {LIVE: [], OWN: [], API: []})
-    rows: int = 0
-
-    def median(self, side):
-        """None: the query does not run on this side."""
-        return statistics.median(self.ms[side]) if self.ms[side] else None
-
-    def ratio(self, side=LIVE):
-        return self.median(side) / self.median(OWN) if self.ms[side] else None
+def hyper_differences(con, hyper, queries):
+    """What Hyper answers otherwise than DuckDB's own tables, in words."""
+    found = []
+    for query in queries:
+        rows, scales = hyper.rows(query.sql)
+        text = difference(rows, rounded(answer(con, OWN, query.sql), scales), query.sorted_by)
+        if text:
+            found.append(f"{query.name} in Hyper: {text}")
+    return found
 
 
-def measure(con, db, queries, api, runs):
-    """Runs that alternate between the sides, after one that is not counted."""
+def measure(con, db, queries, api, hyper, runs):
+    """Runs that alternate between the sides, after one that is not counted. `hyper` may be None."""
     figures = [Times(query) for query in queries]
 
-    def ask(figure, side):
+    def ask(query, side):
+        """The number of rows."""
         if side == API:
             with db.begin(read_only=True) as transaction:
-                return api[figure.query.name](transaction).fetchall()
-        return con.execute(figure.query.sql).fetchall()
+                return len(api[query.name](transaction).fetchall())
+        if side == HYPER:
+            return hyper.count(query.sql)
+        return len(con.execute(query.sql).fetchall())
 
     for run in range(runs + 1):
         for number, figure in enumerate(figures):
-            sides = [OWN, LIVE] + ([API] if figure.query.name in api else [])
+            sides = ([OWN, LIVE] + ([API] if figure.query.name in api else [])
+                     + ([HYPER] if hyper else []))
             turn = (run + number) % len(sides)
             for side in sides[turn:] + sides[:turn]:
-                if side != API:
+                if side in (LIVE, OWN):
                     con.execute(f"use {side}")
                 begin = time.perf_counter()
-                figure.rows = len(ask(figure, side))
+                figure.rows = ask(figure.query, side)
                 if run > 0:
                     figure.ms[side].append((time.perf_counter() - begin) * 1000)
     return figures
-
-
-def geometric_mean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 class Writers:

@@ -21,6 +21,8 @@ class Workload:
     share_of_writes: float = 1.0  # of what --writes says
     # Name -> the same query by flugs' own API, of a transaction.
     api: dict = field(default_factory=dict)
+    # Table -> the columns of its key, of a workload that runs in Hyper as well.
+    keys: dict = field(default_factory=dict)
 
 
 def _filled(load, *arguments):
@@ -38,7 +40,7 @@ def of_rows(count):
 def of_tpch(scale):
     return Workload("tpch", f"TPC-H, scale {scale:g}", _filled(tpch.load, scale),
                     tpch.queries(scale), tpch.Refresh,
-                    api=tpch_api.queries(tpch.fraction(scale)))
+                    api=tpch_api.queries(tpch.fraction(scale)), keys=tpch.KEYS)
 
 
 def of_ch(tool, warehouses, customers, items):

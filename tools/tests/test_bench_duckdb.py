@@ -6,12 +6,15 @@ import os
 import sys
 import unittest
 from decimal import Decimal
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.dont_write_bytecode = True
 
-from duckdb_bench.compare import difference  # noqa: E402
-from duckdb_bench.queries import read_queries  # noqa: E402
+from duckdb_bench import hyper  # noqa: E402
+from duckdb_bench.compare import difference, rounded  # noqa: E402
+from duckdb_bench.figures import API, HYPER, LIVE, OWN, Times, summary, table  # noqa: E402
+from duckdb_bench.queries import Query, read_queries  # noqa: E402
 
 ROWS = [(1, "a", Decimal("1.10"), 0.5, None), (2, "b", Decimal("2.20"), 1e9, None),
         (3, None, Decimal("0.00"), float("nan"), datetime.date(2026, 1, 1))]
@@ -62,6 +65,86 @@ class Comparison(unittest.TestCase):
         self.assertNotEqual(difference([(1,)], [(1.0,)]), "")
         self.assertNotEqual(difference([(Decimal(1),)], [(1,)]), "")
         self.assertNotEqual(difference([(True,)], [(1,)]), "")
+
+    def test_doubles_are_compared_with_as_many_digits_as_the_other_side_has(self):
+        averages = [("a", 38273.12973462), ("b", 0.0499852957)]
+        decimals = [("a", Decimal("38273.129735")), ("b", Decimal("0.049985"))]
+        self.assertEqual(difference(decimals, rounded(averages, [None, 6])), "")
+        wrong = [decimals[0], ("b", Decimal("0.049986"))]
+        self.assertNotEqual(difference(wrong, rounded(averages, [None, 6])), "")
+        # What is no double stays as it is, and so do doubles that the other side has as doubles.
+        self.assertEqual(rounded([(1, None, Decimal("1.234"), 0.5, float("inf"))],
+                                 [2, 2, 2, None, 2]),
+                         [(1, None, Decimal("1.234"), 0.5, float("inf"))])
+
+
+def times(name, **ms):
+    made = Times(Query(name, "what it asks", (), "select 1"), rows=1)
+    made.ms.update(ms)
+    return made
+
+
+def report(measured):
+    return {"title": "TPC-H", "guarantee": "none", "transactions": 0, "problems": [],
+            **summary(measured)}
+
+
+class Figures(unittest.TestCase):
+    MEASURED = [times("Q1", **{LIVE: [8.0], OWN: [4.0], API: [2.0], HYPER: [1.0, 1.0, 9.0]}),
+                times("Q2", **{LIVE: [4.0], OWN: [4.0], API: [2.0], HYPER: [8.0]})]
+
+    def test_the_better_of_two_is_what_flugs_is_compared_with(self):
+        self.assertEqual([t.ratio_to_best() for t in self.MEASURED], [2.0, 0.5])
+        found = summary(self.MEASURED)
+        self.assertAlmostEqual(found["api_geometric_mean_ratio_to_best"], 1.0)
+        self.assertEqual((found["api_worst_ratio_to_best"], found["api_worst_query"]), (2.0, "Q1"))
+        self.assertAlmostEqual(found["geometric_mean_ratio"], 2 ** 0.5)
+        self.assertAlmostEqual(found["api_geometric_mean_ratio"], 0.5)
+        self.assertEqual([(query["hyper_ms"], query["api_ratio_to_best"])
+                          for query in found["queries"]], [(1.0, 2.0), (8.0, 0.5)])
+        lines = list(table(report(self.MEASURED)))
+        self.assertRegex(lines[2], r" 2\.00 +0\.50 +1\.00 +2\.00$")
+        self.assertIn("to the better of DuckDB and Hyper 1.00, at most 2.00 (Q1)", lines[-1])
+
+    def test_without_hyper_its_columns_are_empty(self):
+        measured = [times("Q1", **{LIVE: [8.0], OWN: [4.0], API: [2.0]})]
+        found = summary(measured)
+        self.assertIsNone(found["queries"][0]["hyper_ms"])
+        self.assertIsNone(found["queries"][0]["api_ratio_to_best"])
+        self.assertIsNone(found["api_geometric_mean_ratio_to_best"])
+        self.assertIsNone(found["api_worst_query"])
+        lines = list(table(report(measured)))
+        self.assertRegex(lines[2], r" 2\.00 +0\.50$")
+        self.assertNotIn("Hyper", lines[-1])
+
+    def test_a_workload_without_the_api_has_no_figures_of_it(self):
+        measured = [times("Q1", **{LIVE: [8.0], OWN: [4.0]})]
+        self.assertIsNone(summary(measured)["api_geometric_mean_ratio"])
+        self.assertRegex(list(table(report(measured)))[2], r" 2\.00$")
+
+
+class HyperApi(unittest.TestCase):
+    def test_its_words_for_the_queries(self):
+        self.assertEqual(hyper.dialect("select year(l_shipdate) as l_year"),
+                         "select extract(year from l_shipdate) as l_year")
+        for query in read_queries("tpch.sql", fraction="0.0001"):
+            self.assertNotRegex(hyper.dialect(query.sql), r"\byear\(", query.name)
+
+    def test_absent_it_says_how_to_get_it(self):
+        with mock.patch.dict(sys.modules, {"tableauhyperapi": None}):
+            with self.assertRaisesRegex(hyper.CannotRun, "tools/setup --hyper"):
+                hyper.Hyper("/nonexistent/t.hyper", 2)
+
+    def test_one_that_does_not_start_leaves_nothing_behind(self):
+        api = mock.MagicMock(__version__="0")
+        api.HyperException = type("HyperException", (Exception,), {})
+        api.Connection.side_effect = api.HyperException("no such folder\nContext: 0x1")
+        with mock.patch.dict(sys.modules, {"tableauhyperapi": api}):
+            with self.assertRaisesRegex(hyper.CannotRun, "^Hyper does not start: no such folder$"):
+                hyper.Hyper("/nonexistent/t.hyper", 2)
+        api.HyperProcess.return_value.close.assert_called_once_with()
+        self.assertEqual(api.HyperProcess.call_args.args,
+                         (api.Telemetry.DO_NOT_SEND_USAGE_DATA_TO_TABLEAU,))
 
 
 if __name__ == "__main__":
