@@ -20,24 +20,44 @@ void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
+/// Adjacent rows, of one block if their columns are apart.
+struct RowRun {
+  const std::byte* first = nullptr;
+  const std::byte* end = nullptr;
+  std::span<const RowPart> parts;
+
+  bool goes_on_with(const Write& write) const noexcept {
+    return reinterpret_cast<const std::byte*>(write.version) == end &&
+           write.parts.data() == parts.data();
+  }
+  void flush(pmem::Persister& persister, pmem::Label label) const noexcept {
+    if (end == nullptr) return;
+    const auto bytes = static_cast<std::size_t>(end - first);
+    persister.flush(first, bytes, label);
+    const std::size_t rows = bytes / RowBlock::kStampBytes;
+    FLUGS_DCHECK(parts.empty() || RowBlock::number_of(first) + rows <= RowBlock::kRows);
+    for (const RowPart& part : parts) persister.flush(part.in_row(first), rows * part.bytes, label);
+  }
+};
+
 // Flushes adjacent rows in one call if `writes` has them in the order of their addresses, so each
 // line is flushed once. Inserted and deleted rows are separate runs.
 void flush_rows(pmem::Persister& persister, std::span<const Write> writes,
                 pmem::Label label) noexcept {
   for (const bool deletes : {false, true}) {
-    const std::byte* first = nullptr;
-    const std::byte* end = nullptr;
+    RowRun run;
     for (const Write& write : writes) {
       if (write.deletes != deletes) continue;
       FLUGS_DCHECK(write.row_bytes >= sizeof(VersionLayout));
-      const auto* row = reinterpret_cast<const std::byte*>(write.version);
-      if (row != end) {
-        if (end != nullptr) persister.flush(first, static_cast<std::size_t>(end - first), label);
-        first = row;
+      FLUGS_DCHECK(write.parts.empty() || write.row_bytes == RowBlock::kStampBytes);
+      if (!run.goes_on_with(write)) {
+        run.flush(persister, label);
+        run.first = reinterpret_cast<const std::byte*>(write.version);
+        run.parts = write.parts;
       }
-      end = row + write.row_bytes;
+      run.end = reinterpret_cast<const std::byte*>(write.version) + write.row_bytes;
     }
-    if (end != nullptr) persister.flush(first, static_cast<std::size_t>(end - first), label);
+    run.flush(persister, label);
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "base/row_blocks.h"
 #include "mvcc/stamps.h"
 
 namespace flugs::mvcc {
@@ -13,6 +15,8 @@ struct Write {
   std::uint32_t row;
   std::uint32_t row_bytes;  ///< to flush from `version` on; for a delete, the MVCC entry only
   bool deletes;
+  /// What to flush of an inserted row besides its MVCC entry, if its columns are apart (RowBlock).
+  std::span<const RowPart> parts = {};
 };
 
 }  // namespace flugs::mvcc

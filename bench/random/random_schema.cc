@@ -208,6 +208,7 @@ TableSchema draw_schema(std::string name, const SchemaWishes& wishes, Random& ra
     for (std::uint32_t i = random.below(3); i > 0; --i) add_foreign_key(schema, wishes, random);
   for (std::uint32_t i = random.below(5) < 2 ? random.between(1, 3) : 0; i > 0; --i)
     schema.checks.push_back(draw_check("h" + std::to_string(i), schema, random));
+  if (random.below(4) == 0) schema.in_columns();
   return schema;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/row_blocks.h"
 #include "base/types.h"
 #include "columns/cells/cell.h"
 #include "flugs/status.h"
@@ -61,9 +62,19 @@ constexpr std::uint64_t edition_mark(std::size_t column, std::uint16_t edition) 
   return edition == 0 ? 0 : mix64((std::uint64_t{column} << 16) | edition);
 }
 
-/// The layout of a chunk's rows: 16 bytes of MVCC stamps, then the cells of all columns side by
-/// side. A cell never straddles a word (except for text, which has two words). A row never
-/// straddles a cache line if it fits into one.
+/// Where the cells of a chunk's rows lie. The numeric values are part of the pool format.
+enum class RowShape : std::uint8_t {
+  kRows = 0,     ///< those of a row side by side, behind its stamps
+  kColumns = 1,  ///< those of a column side by side, in blocks of rows (RowBlock)
+};
+inline constexpr RowShape kLastRowShape = RowShape::kColumns;
+
+/// The layout of a chunk's rows: 16 bytes of MVCC stamps, then the cells of all columns. In the
+/// shape kRows they are side by side: a cell never straddles a word (except for text, which has two
+/// words), and a row never straddles a cache line if it fits into one. In the shape kColumns each
+/// column has an array in each block of rows. Its cells have 1, 2, 4, 8 or 16 bytes, so that
+/// writers of adjacent rows never store to the same byte. Offsets of cells are those that the row
+/// would have if its parts were side by side (RowPart).
 ///
 /// Columns that were added to the table since have no cell in the chunk's rows. All rows have one
 /// value for such a column, which reads like a cell (`add_constant`). Cells may be of an earlier
@@ -75,16 +86,37 @@ class RowLayout {
   static_assert(kRowBytesMax * 8 <= (1u << 16));  // bit offsets have 16 bits
 
   /// Fails with kInvalidArgument when a row would be larger than kRowBytesMax.
-  static Result<RowLayout> make(std::span<const CellNeed> needs);
+  static Result<RowLayout> make(std::span<const CellNeed> needs, RowShape shape = RowShape::kRows);
   /// From a chunk's header. Fails with kCorrupt when a cell is impossible.
-  static Result<RowLayout> from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes);
+  static Result<RowLayout> from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes,
+                                     RowShape shape = RowShape::kRows);
   RowLayout(const RowLayout& other);
   RowLayout(RowLayout&& other) noexcept = default;
   RowLayout& operator=(const RowLayout&) = delete;
   RowLayout& operator=(RowLayout&&) noexcept = default;
   ~RowLayout() = default;
 
+  RowShape shape() const noexcept { return shape_; }
+  bool is_in_columns() const noexcept { return shape_ == RowShape::kColumns; }
+  /// Bytes that each row takes, wherever they lie.
   std::uint32_t row_bytes() const noexcept { return row_bytes_; }
+  /// Bytes between a row's address and that of the next row in the same block.
+  std::uint32_t stride() const noexcept {
+    return is_in_columns() ? static_cast<std::uint32_t>(RowBlock::kStampBytes) : row_bytes_;
+  }
+  /// In the shape kColumns: the parts of a row besides its stamps, in the order of their offsets.
+  std::span<const RowPart> parts() const noexcept { return parts_; }
+  /// Bytes that `rows` rows take: whole blocks in the shape kColumns.
+  std::uint64_t bytes_of_rows(std::uint64_t rows) const noexcept {
+    if (is_in_columns()) rows = (rows + RowBlock::kRows - 1) / RowBlock::kRows * RowBlock::kRows;
+    return rows * row_bytes_;
+  }
+  /// Where row `i` of a chunk is whose first row is at `first`.
+  const std::byte* row_at(const std::byte* first, std::uint64_t i) const noexcept {
+    if (!is_in_columns()) return first + i * row_bytes_;
+    return first + i / RowBlock::kRows * RowBlock::kRows * row_bytes_ +
+           i % RowBlock::kRows * RowBlock::kStampBytes;
+  }
   /// Cells of the columns that existed when the chunk was made.
   std::span<const CellLayout> cells() const noexcept { return cells_; }
   /// Number of readable columns: those with cells, and the constants behind them.
@@ -124,7 +156,7 @@ class RowLayout {
   /// it is text. One thread at a time, while others read; they learn of the column later.
   void add_constant(CellKind kind, const Cell& constant, std::uint16_t edition);
   friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
-    return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
+    return a.row_bytes_ == b.row_bytes_ && a.shape_ == b.shape_ && a.cells_ == b.cells_;
   }
 
   /// The cell's bits, at most 64. Words are read as relaxed atomics, because a key probe may read a
@@ -138,16 +170,35 @@ class RowLayout {
 
   /// A cell's place, ready for use; one per column.
   struct Access {
-    std::uint64_t mask;      // 0: no cell
-    std::uint64_t constant;  // without a cell: its bits, or the address of a text cell; else 0
-    std::uint16_t word;
-    std::uint16_t null_word;  // 0: none, as word 0 is a stamp
-    std::uint8_t shift;
+    std::uint64_t mask;       // 0: no cell
+    std::uint64_t constant;   // without a cell: its bits, or the address of a text cell; else 0
+    std::uint16_t word;       // in the shape kColumns: the offset of the part
+    std::uint16_t null_word;  // 0: none, as word 0 is a stamp; in kColumns: likewise an offset
+    std::uint8_t shift;       // in kColumns: kInColumn and the logarithm of the part's bytes
     std::uint8_t null_shift;  // of a constant: the edition of its column
     CellKind kind;
     std::uint8_t bits;
 
+    static constexpr std::uint8_t kInColumn = 0x80;
+
     bool has_cell() const noexcept { return mask != 0; }
+    bool is_in_column() const noexcept { return (shift & kInColumn) != 0; }
+    unsigned log2_of_bytes() const noexcept { return shift & ~unsigned{kInColumn}; }
+    RowPart part() const noexcept {
+      return {word, static_cast<std::uint16_t>(1U << log2_of_bytes())};
+    }
+    /// Where the row's part is, in the shape kColumns.
+    const std::byte* place(const std::byte* row) const noexcept {
+      return RowPart{word, 0}.array_in(RowBlock::begin_of(row)) +
+             (RowBlock::number_of(row) << log2_of_bytes());
+    }
+    std::byte* place(std::byte* row) const noexcept {
+      return const_cast<std::byte*>(place(static_cast<const std::byte*>(row)));
+    }
+    /// Where the byte with the row's NULL bit is, in the shape kColumns.
+    const std::byte* null_place(const std::byte* row) const noexcept {
+      return RowPart{null_word, 1}.in_row(row);
+    }
   };
   static_assert(sizeof(Access) == 24);
   /// `null_word` of a constant that is NULL.
@@ -160,17 +211,28 @@ class RowLayout {
     return __atomic_load_n(&first_access_, __ATOMIC_ACQUIRE);
   }
   static std::uint64_t load(const std::byte* row, const Access& a) noexcept {
+    if (__builtin_expect(a.is_in_column(), 0)) return load_in_column(row, a);
     return ((load_word(row, a.word) >> a.shift) & a.mask) | a.constant;
   }
   static bool load_null(const std::byte* row, const Access& a) noexcept {
-    return a.null_word != 0 &&
-           (a.null_word == kAlwaysNull || ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0);
+    if (a.null_word == 0) return false;
+    if (a.null_word == kAlwaysNull) return true;
+    if (__builtin_expect(a.is_in_column(), 0)) return load_null_in_column(row, a);
+    return ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0;
   }
   /// Address of a text cell.
   const std::byte* text_cell(const std::byte* row, std::size_t column) const noexcept {
     const Access& a = access()[column];
-    if (a.has_cell()) return row + std::size_t{a.word} * 8;
+    if (a.has_cell()) return text_cell(row, a);
     return a.constant != 0 ? reinterpret_cast<const std::byte*>(a.constant) : kEmptyText;
+  }
+  static const std::byte* text_cell(const std::byte* row, const Access& a) noexcept {
+    FLUGS_DCHECK(a.has_cell() && a.kind == CellKind::kText);
+    return __builtin_expect(a.is_in_column(), 0) ? a.place(row) : row + std::size_t{a.word} * 8;
+  }
+  /// The upper word of a text cell.
+  static std::uint64_t load_text_high(const std::byte* row, const Access& a) noexcept {
+    return load_word(text_cell(row, a), 1);
   }
   CellKind kind(std::size_t column) const noexcept { return access()[column].kind; }
 
@@ -180,6 +242,7 @@ class RowLayout {
   }
   static void store(std::byte* row, const Access& a, const Cell& cell) noexcept {
     if (!a.has_cell()) return;
+    if (__builtin_expect(a.is_in_column(), 0)) return store_in_column(row, a, cell);
     if (a.kind == CellKind::kText) {
       store_word(row, a.word, cell.low);
       store_word(row, a.word + 1u, cell.high);
@@ -194,6 +257,8 @@ class RowLayout {
     store_word(row, a.null_word, cell.is_null ? others | bit : others);
   }
   Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
+  /// Copies the cells of a row of this layout to another row of it that only the caller writes.
+  void copy_cells(const std::byte* source, std::byte* target) const noexcept;
 
  private:
   RowLayout() = default;
@@ -205,7 +270,17 @@ class RowLayout {
     FLUGS_DCHECK(word >= kStampBytes / 8);
     __atomic_store_n(reinterpret_cast<std::uint64_t*>(row) + word, value, __ATOMIC_RELAXED);
   }
+  // For cells in the shape kColumns.
+  static std::uint64_t load_in_column(const std::byte* row, const Access& a) noexcept;
+  static bool load_null_in_column(const std::byte* row, const Access& a) noexcept;
+  static void store_in_column(std::byte* row, const Access& a, const Cell& cell) noexcept;
+
+  Status place_in_rows(std::span<const CellNeed> needs);
+  Status place_in_columns(std::span<const CellNeed> needs);
+  Status check_cell(std::size_t column) const;
   void derive_access();
+  void derive_parts();
+  void copy_parts(const std::byte* source, std::byte* target) const noexcept;
   alignas(8) static constexpr std::byte kEmptyText[16] = {};
 
   std::vector<CellLayout> cells_;
@@ -213,7 +288,9 @@ class RowLayout {
   std::vector<Access> access_;
   const Access* first_access_ = nullptr;     // of access_, for readers while it grows
   std::vector<std::vector<Access>> former_;  // copies that may still be read
+  std::vector<RowPart> parts_;
   std::uint32_t row_bytes_ = 0;
+  RowShape shape_ = RowShape::kRows;
   bool has_texts_ = false;
   std::uint64_t editions_ = 0;
 };

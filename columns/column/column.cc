@@ -369,17 +369,14 @@ std::size_t Column::first_implausible(const RowLayout& layout,
   const bool has_dropped = is_dictionary_ && dictionary_.has_dropped();
   // True for columns of few values, once all values have entries.
   if (is_dictionary_ && !has_dropped && cell.mask < codes_end) return rows.size();
-  // Most texts are in their cells, and their upper words suffice.
-  const RowLayout::Access upper{
-      ~std::uint64_t{0},  0, static_cast<std::uint16_t>(cell.word + 1), 0, 0, 0,
-      CellKind::kInteger, 64};
   const auto is_wrong = [&](const std::byte* row) {
     if (is_dictionary_) {
       const std::uint64_t code = RowLayout::load(row, cell);
       return code >= codes_end ||
              (has_dropped && !dictionary_.is_present(static_cast<std::uint32_t>(code)));
     }
-    return text_cell::tag_of(RowLayout::load(row, upper)) > text_cell::kInlineBytesMax &&
+    // Most texts are in their cells, and their upper words suffice.
+    return text_cell::tag_of(RowLayout::load_text_high(row, cell)) > text_cell::kInlineBytesMax &&
            !was_plausible_at_opening(layout, row, index);
   };
   return static_cast<std::size_t>(std::find_if(rows.begin(), rows.end(), is_wrong) - rows.begin());

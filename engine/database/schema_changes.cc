@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "tables/catalog/schema_checks.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/data/table_layout.h"
 
 namespace flugs::engine {
 
@@ -118,6 +120,22 @@ Status SchemaChanges::drop_column(TableId id, ColumnId column) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   return altered->table_columns().drop_column(column);
+}
+
+// Chunks that exist keep their shape. A chunk of the former shape that is begun meanwhile is as
+// good as those.
+Status SchemaChanges::set_delta_layout(TableId id, DeltaLayout layout) {
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* altered = catalog_.table(id);
+  if (altered == nullptr) return no_table();
+  StoredSchema next = altered->table_columns().stored();
+  if (next.schema.delta_layout == layout) return {};
+  next.schema.delta_layout = layout;
+  if (Status s = complete_schema(next.schema).status(); !s.ok()) return s;
+  if (Status s = widest_row(next.schema).status(); !s.ok()) return s;
+  if (Status s = altered->table_columns().alter(std::move(next)); !s.ok()) return s;
+  altered->data().rows.layouts().set_shape(row_shape_of(altered->schema()));
+  return {};
 }
 
 // Holds off merges: a merge writes its groups for the columns that it finds when it begins.

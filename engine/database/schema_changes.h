@@ -25,6 +25,7 @@ class SchemaChanges final {
   Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
   Status drop_column(TableId id, ColumnId column);
   Status change_type(TableId id, ColumnId column, Type type);
+  Status set_delta_layout(TableId id, DeltaLayout layout);
 
  private:
   static void name_referrers(const Table& parent);

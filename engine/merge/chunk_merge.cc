@@ -35,7 +35,7 @@ void read_ahead(pmem::Pool& pool, const TableData& table, std::size_t chunk) {
   } else {
     const RowStore::ChunkView rows =
         table.rows.chunk(chunk, std::numeric_limits<std::uint32_t>::max());
-    pool.read_ahead({rows.rows, std::size_t{rows.row_count} * rows.row_bytes});
+    pool.read_ahead({rows.rows, rows.layout->bytes_of_rows(rows.row_count)});
   }
 }
 
@@ -404,11 +404,12 @@ Status ChunkMerge::make_empty_chunk() {
   const columns::RowLayout* layout = rows_.current_layout();
   std::vector<columns::CellNeed> needs;
   for (const columns::Column* column : table_.columns) needs.push_back(column->need(1));
-  Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
+  Result<columns::RowLayout> fresh = columns::RowLayout::make(needs, rows_.layouts().shape());
   if (!fresh.ok()) return std::move(fresh).status();
-  // A layout that lacks a column, or has one of an earlier edition, would take no rows.
+  // A layout that lacks a column, has one of an earlier edition or another shape would take no
+  // rows.
   if (layout == nullptr || layout->cells().size() < table_.columns.size() ||
-      layout->editions() != table_.columns.editions())
+      layout->editions() != table_.columns.editions() || layout->shape() != fresh->shape())
     layout = &*fresh;
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();

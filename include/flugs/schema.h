@@ -30,6 +30,22 @@ enum class Encoding : std::uint8_t {
 };
 static_assert(Encoding() == Encoding::kAuto);
 
+/// Where the cells of a table's rows lie in the delta. Both ways have the same protocols, keys and
+/// merges (docs/decisions/0065-columns-in-the-delta.md).
+enum class DeltaLayout : std::uint8_t {
+  /// Side by side in the row. Reading or writing a row touches few cache lines.
+  kRows = 0,
+  /// Apart: each column has its own arrays, and so have the time-stamps (SOFORT, section 2 and
+  /// figure 1: append-only columns, CTS and DTS arrays). A query reads only the columns that it
+  /// needs; reading or writing a row touches a cache line for each of its columns.
+  kColumns = 1,
+};
+static_assert(DeltaLayout() == DeltaLayout::kRows);
+/// "rows" or "columns".
+constexpr std::string_view to_string(DeltaLayout layout) noexcept {
+  return layout == DeltaLayout::kColumns ? "columns" : "rows";
+}
+
 /// One column. Names are 1 to 63 bytes, without a zero byte, and unique within the table.
 struct ColumnSchema {
   std::string name = {};
@@ -150,6 +166,7 @@ struct TableSchema {
   std::string name;                   ///< 1 to 63 bytes, unique within the database
   std::vector<ColumnSchema> columns;  ///< 1 to 1024, including dropped ones
   bool has_primary_key = false;
+  DeltaLayout delta_layout = DeltaLayout::kRows;
   std::vector<KeySchema> keys;                 ///< at most 16
   std::vector<CheckSchema> checks;             ///< at most 64
   std::vector<ForeignKeySchema> foreign_keys;  ///< at most 64
@@ -275,6 +292,11 @@ struct TableSchema {
   TableSchema& ordered() {
     if (keys.empty()) return misplace("ordered");
     keys.back().ordered = true;
+    return *this;
+  }
+  /// Says DeltaLayout::kColumns; Database::set_delta_layout changes it later.
+  TableSchema& in_columns() {
+    delta_layout = DeltaLayout::kColumns;
     return *this;
   }
   /// Hashes only the first `count` columns of the key added last.

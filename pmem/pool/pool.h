@@ -85,7 +85,7 @@ class Pool {
   static Result<std::unique_ptr<Pool>> open_to_read(const PoolOptions& options);
   /// A new pool in memory of its own; `options` needs no path.
   static Result<std::unique_ptr<Pool>> create_in_own_memory(const PoolOptions& options);
-  /// The same on a plain buffer (64-byte aligned, kept alive by the caller), medium kMemory. The
+  /// The same on a plain buffer (4096-byte aligned, kept alive by the caller), medium kMemory. The
   /// pool never gets larger than the buffer.
   static Result<std::unique_ptr<Pool>> create_in_memory(std::span<std::byte> buffer,
                                                         const PoolOptions& options);

@@ -23,11 +23,12 @@ std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
     return 0;
   }
   const DeltaKernels& kernels = delta_kernels();
-  const std::size_t stride = chunk_.row_bytes;
-  const std::byte* row = chunk_.rows + first * stride;
+  const std::size_t stride = chunk_.layout->stride();
   std::size_t seen = 0;
   for (std::size_t begin = 0; begin < count; begin += 64, ++mask) {
     const std::size_t n = std::min<std::size_t>(64, count - begin);
+    const std::byte* row = chunk_.row(first + static_cast<std::uint32_t>(begin));
+    if (chunk_.layout->is_in_columns()) prefetch_stamps(row + kBlocksAhead * block_bytes());
     std::uint64_t bits = kernels.settled(row, stride, n, visibility_.snapshot());
     for (std::uint64_t rest = ~bits & columns::low_bits(static_cast<unsigned>(n)); rest != 0;
          rest &= rest - 1) {
@@ -37,7 +38,6 @@ std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
     }
     *mask = bits;
     seen += static_cast<std::size_t>(std::popcount(bits));
-    row += n * stride;
   }
   return seen;
 }
@@ -46,8 +46,7 @@ void DeltaScanUnit::wrong_code(std::uint32_t column, const RowSelection& rows,
                                std::uint32_t limit) const {
   for (std::size_t i = 0; i < rows.count; ++i) {
     const std::uint32_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
-    const std::uint64_t code =
-        RowLayout::load(chunk_.rows + std::size_t{row} * chunk_.row_bytes, access(column));
+    const std::uint64_t code = RowLayout::load(chunk_.row(row), access(column));
     if (code >= limit)
       fail(StatusCode::kCorrupt,
            fmt::format("table {}, column {}, row {}: expected a ValueID below {}, found {}",
@@ -121,6 +120,8 @@ ColumnView DeltaScanUnit::decoded(std::uint32_t column, const RowSelection& rows
 // Kernels read cells; if the chunk has none for the column, all rows have the same code.
 std::uint32_t DeltaScanUnit::read_codes(const RowSelection& rows, const RowLayout::Access& access,
                                         std::uint32_t* out) const noexcept {
+  if (access.is_in_column())
+    return delta_kernels().part_codes(parts_of(rows, access), rows.count, out);
   if (__builtin_expect(access.has_cell(), 1))
     return delta_kernels().codes(cells_of(rows, access), rows.count, out);
   std::fill_n(out, rows.count, static_cast<std::uint32_t>(access.constant));
@@ -131,6 +132,8 @@ void DeltaScanUnit::read_integers(std::uint32_t column, const RowSelection& rows
                                   std::int64_t* out) const noexcept {
   const RowLayout::Access& cell = access(column);
   const bool narrow = is_narrow_type(schema_[column].type.type);
+  if (cell.is_in_column())
+    return delta_kernels().part_integers(parts_of(rows, cell), rows.count, narrow, out);
   if (__builtin_expect(cell.has_cell(), 1))
     return delta_kernels().integers(cells_of(rows, cell), rows.count, narrow, out);
   std::fill_n(
@@ -148,7 +151,26 @@ columns::RowLayout::Access DeltaScanUnit::null_access(std::uint32_t column) cons
   bit.mask = 1;
   bit.word = access(column).null_word;
   bit.shift = access(column).null_shift;
+  if (access(column).is_in_column()) {
+    bit.shift = RowLayout::Access::kInColumn;  // a part of one byte
+    bit.null_shift = access(column).null_shift;
+  }
   return bit;
+}
+
+// `access` is that of a column, or of its NULL bit (null_access).
+PartCells DeltaScanUnit::parts_of(const RowSelection& rows,
+                                  const RowLayout::Access& access) const noexcept {
+  FLUGS_DCHECK(is_inside(rows) && access.is_in_column());
+  PartCells cells;
+  cells.blocks = RowBlock::begin_of(chunk_.row(rows.first));
+  cells.block_bytes = block_bytes();
+  cells.first = rows.first % RowBlock::kRows;
+  cells.part = access.part();
+  cells.mask = access.mask;
+  if (access.bits == 0) cells.shift = access.null_shift;
+  cells.positions = rows.positions;
+  return cells;
 }
 
 bool DeltaScanUnit::null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const {
@@ -167,11 +189,10 @@ ColumnView DeltaScanUnit::direct_texts(std::uint32_t column, const RowSelection&
   FLUGS_DCHECK(is_inside(rows));
   const bool has_nulls = null_flags(column, rows, out);
   const columns::Column& source = *table_.columns[column];
-  const std::byte* base = chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes;
   std::string_view* texts = out.texts(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
-    const std::size_t row = rows.positions == nullptr ? i : rows.positions[i];
-    texts[i] = source.text(*chunk_.layout, base + row * chunk_.row_bytes, column);
+    const std::size_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
+    texts[i] = source.text(*chunk_.layout, chunk_.row(static_cast<std::uint32_t>(row)), column);
   }
   return out.view(has_nulls);
 }
@@ -193,7 +214,7 @@ ColumnView DeltaScanUnit::row_by_row(std::uint32_t column, const RowSelection& r
   bool any_null = false;
   for (std::size_t i = 0; i < rows.count; ++i) {
     const std::size_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
-    const std::byte* cells = chunk_.rows + row * chunk_.row_bytes;
+    const std::byte* cells = chunk_.row(static_cast<std::uint32_t>(row));
     nulls[i] = source.nullable() && source.is_null(layout, cells, column) ? 1 : 0;
     any_null |= nulls[i] != 0;
     if (is_text)

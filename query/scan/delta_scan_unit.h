@@ -10,9 +10,10 @@
 
 namespace flugs::query {
 
-/// A chunk of the delta: rows side by side, each with its stamps and its cells. A scan reads every
-/// line of the rows, whichever columns it wants, so all work on a row is done while its line is in
-/// a cache. Rows that the transaction does not see may change meanwhile.
+/// A chunk of the delta. If its rows are side by side, a scan reads every line of the rows,
+/// whichever columns it wants, so all work on a row is done while its line is in a cache. If its
+/// columns are apart, the scan reads the stamps and the columns that it wants. Rows that the
+/// transaction does not see may change meanwhile.
 class DeltaScanUnit : public ScanUnit {
  public:
   /// `schema` is that of the whole table, with a domain for each dictionary column.
@@ -26,11 +27,12 @@ class DeltaScanUnit : public ScanUnit {
 
   std::uint32_t row_count() const noexcept override { return chunk_.row_count; }
   std::span<const std::byte> memory(std::uint32_t /*column*/) const noexcept override {
-    return {chunk_.rows, std::size_t{chunk_.row_count} * chunk_.row_bytes};
+    return {chunk_.rows, chunk_.layout->bytes_of_rows(chunk_.row_count)};
   }
   /// Number of rows that stay in the first-level cache while several columns are read one after
   /// another.
   std::uint32_t block_rows() const noexcept override {
+    if (chunk_.layout->is_in_columns()) return static_cast<std::uint32_t>(kBatchRows);
     return std::clamp(kBlockBytes / chunk_.row_bytes / 64 * 64, 64u,
                       static_cast<std::uint32_t>(kBatchRows));
   }
@@ -60,6 +62,17 @@ class DeltaScanUnit : public ScanUnit {
   using RowLayout = columns::RowLayout;
   struct Step;
   static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first-level cache
+  static constexpr std::size_t kBlocksAhead = 4;
+
+  /// In columns: from a block of rows to the next.
+  std::size_t block_bytes() const noexcept {
+    return RowBlock::kRows * std::size_t{chunk_.row_bytes};
+  }
+  // The processor's own prefetching does not step from block to block.
+  static void prefetch_stamps(const std::byte* stamps) noexcept {
+    for (std::size_t line = 0; line < RowBlock::kAlignment; line += 64)
+      __builtin_prefetch(stamps + line, 0, 3);
+  }
 
   /// Whether the cells belong to an edition of the column with another type, or with a dictionary.
   bool is_former(std::uint32_t column) const noexcept {
@@ -81,13 +94,13 @@ class DeltaScanUnit : public ScanUnit {
     FLUGS_DCHECK(column < schema_.size());
     return chunk_.layout->access()[column];
   }
-  /// Access to the bit that marks NULL; word 0 if there is none.
+  /// Access to the bit that marks NULL; word 0 if there is none. In columns: a code of one bit.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
-    FLUGS_DCHECK(is_inside(rows));
-    return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
-            rows.positions};
+    FLUGS_DCHECK(is_inside(rows) && !access.is_in_column());
+    return {chunk_.row(rows.first), chunk_.row_bytes, access, rows.positions};
   }
+  PartCells parts_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept;
   bool is_inside(const RowSelection& rows) const noexcept {
     const std::size_t end = rows.positions == nullptr || rows.count == 0
                                 ? rows.count

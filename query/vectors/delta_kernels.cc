@@ -22,7 +22,7 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
                       std::uint64_t snapshot) {
   FLUGS_DCHECK(count <= 64);
   FLUGS_DCHECK(row_bytes >= sizeof(mvcc::VersionLayout) && row_bytes % 8 == 0);
-  prefetch_block(rows, row_bytes * count);
+  if (row_bytes != sizeof(mvcc::VersionLayout)) prefetch_block(rows, row_bytes * count);
   std::uint64_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(rows + i * row_bytes);
@@ -48,6 +48,59 @@ void for_cells(const RowCells& cells, std::size_t count, Put&& put) {
     for (std::size_t i = 0; i < count; ++i)
       put(i, RowLayout::load(rows + positions[i] * stride, access));
   }
+}
+
+// Calls `put(i, cell)` for each row. T has as many bytes as the part.
+template <typename T, typename Put>
+void for_parts_of(const PartCells& cells, std::size_t count, Put&& put) {
+  FLUGS_DCHECK(cells.part.bytes == sizeof(T) && cells.first < RowBlock::kRows);
+  const auto load = [&](const std::byte* array, std::size_t row) {
+    const T* part = reinterpret_cast<const T*>(array) + row;
+    return (std::uint64_t{__atomic_load_n(part, __ATOMIC_RELAXED)} >> cells.shift) & cells.mask;
+  };
+  if (cells.positions != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t number = cells.first + std::size_t{cells.positions[i]};
+      put(i, load(cells.array(number), number % RowBlock::kRows));
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < count;) {
+    const std::size_t number = cells.first + i;
+    const std::byte* array = cells.array(number);
+    const std::size_t end = std::min(count, i + RowBlock::kRows - number % RowBlock::kRows);
+    for (std::size_t row = number % RowBlock::kRows; i < end; ++i, ++row) put(i, load(array, row));
+  }
+}
+
+template <typename Put>
+void for_parts(const PartCells& cells, std::size_t count, Put&& put) {
+  switch (cells.part.bytes) {
+    case 1:
+      return for_parts_of<std::uint8_t>(cells, count, put);
+    case 2:
+      return for_parts_of<std::uint16_t>(cells, count, put);
+    case 4:
+      return for_parts_of<std::uint32_t>(cells, count, put);
+    default:
+      return for_parts_of<std::uint64_t>(cells, count, put);
+  }
+}
+
+std::uint32_t part_codes(const PartCells& cells, std::size_t count, std::uint32_t* out) {
+  FLUGS_DCHECK(cells.mask <= 0xFFFFFFFFu);
+  std::uint32_t greatest = 0;
+  for_parts(cells, count, [&](std::size_t i, std::uint64_t cell) {
+    out[i] = static_cast<std::uint32_t>(cell);
+    greatest = std::max(greatest, out[i]);
+  });
+  return greatest;
+}
+
+void part_integers(const PartCells& cells, std::size_t count, bool is_narrow, std::int64_t* out) {
+  for_parts(cells, count, [&](std::size_t i, std::uint64_t cell) {
+    out[i] = is_narrow ? static_cast<std::int32_t>(cell) : static_cast<std::int64_t>(cell);
+  });
 }
 
 std::uint32_t codes(const RowCells& cells, std::size_t count, std::uint32_t* out) {
@@ -84,7 +137,8 @@ void look_up(const DictionaryEntries& entries, const std::uint32_t* codes, std::
   }
 }
 
-constexpr DeltaKernels kKernels = {"plain", settled, codes, integers, look_up};
+constexpr DeltaKernels kKernels = {"plain",    settled,       codes,  integers,
+                                   part_codes, part_integers, look_up};
 
 }  // namespace
 

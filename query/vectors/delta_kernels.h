@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/row_blocks.h"
 #include "columns/cells/row_layout.h"
 
 namespace flugs::query {
@@ -14,6 +15,22 @@ struct RowCells {
   std::size_t row_bytes = 0;
   columns::RowLayout::Access access{};
   const std::uint32_t* positions = nullptr;  ///< ascending; null: all rows from the first on
+};
+
+/// The cells of one column, or bits that mark NULL, in rows whose columns are apart (RowBlock).
+struct PartCells {
+  const std::byte* blocks = nullptr;  ///< the block with the first row
+  std::size_t block_bytes = 0;
+  std::uint32_t first = 0;  ///< the first row's number in that block
+  RowPart part{};           ///< of 8 bytes at most
+  unsigned shift = 0;       ///< a cell is these bits of the part
+  std::uint64_t mask = 0;
+  const std::uint32_t* positions = nullptr;  ///< ascending; null: all rows from the first on
+
+  /// The part of the first row of a block, `number` rows behind the first row's block.
+  const std::byte* array(std::size_t number) const noexcept {
+    return part.array_in(blocks + number / RowBlock::kRows * block_bytes);
+  }
 };
 
 /// Places of the entries of a dictionary of fixed-width values. Those of a chunk are contiguous:
@@ -36,13 +53,17 @@ struct DeltaKernels {
 
   /// A bit for each of up to 64 rows: whether it was created at a time-stamp up to `snapshot` and
   /// is neither deleted nor being deleted, so that nothing must be looked up. Starts fetching later
-  /// rows.
+  /// rows, if rows are further apart than their stamps are long.
   std::uint64_t (*settled)(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                            std::uint64_t snapshot);
   /// Cells of at most 32 bits, without their signs. Returns the greatest.
   std::uint32_t (*codes)(const RowCells& cells, std::size_t count, std::uint32_t* out);
   /// Cells of at most 64 bits; `is_narrow`: of 32 bits with a sign.
   void (*integers)(const RowCells& cells, std::size_t count, bool is_narrow, std::int64_t* out);
+  /// The same as `codes` and `integers` for rows whose columns are apart.
+  std::uint32_t (*part_codes)(const PartCells& cells, std::size_t count, std::uint32_t* out);
+  void (*part_integers)(const PartCells& cells, std::size_t count, bool is_narrow,
+                        std::int64_t* out);
   /// Payloads of codes that have an entry.
   void (*look_up)(const DictionaryEntries& entries, const std::uint32_t* codes, std::size_t count,
                   std::int64_t* out);

@@ -1,6 +1,8 @@
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/check.h"
@@ -57,9 +59,21 @@ static_assert(sizeof(mvcc::VersionLayout) == 16);
 static_assert(offsetof(mvcc::VersionLayout, created) == 0);
 static_assert(offsetof(mvcc::VersionLayout, deleted) == 8);
 
+// Stamps side by side, those of rows whose columns are apart.
+constexpr std::size_t kStampBytes = sizeof(mvcc::VersionLayout);
+
 bool are_settled(const std::byte* rows, std::size_t row_bytes, const Settled& test) {
   __m512i worst = _mm512_setzero_si512();
   __m512i worst_too = _mm512_setzero_si512();
+  if (row_bytes == kStampBytes) {
+    for (std::size_t i = 0; i < 64; i += 8) {
+      const std::byte* at = rows + i * kStampBytes;
+      worst = _mm512_max_epu64(worst, test.distances(_mm512_loadu_si512(at)));
+      worst_too =
+          _mm512_max_epu64(worst_too, test.distances(_mm512_loadu_si512(at + 4 * kStampBytes)));
+    }
+    return test.words(_mm512_max_epu64(worst, worst_too)) == 0xFF;
+  }
   if (row_bytes == kHalfLine) {
     constexpr __mmask8 kStamps = 0x33;  // the other words of a pair are cells
     for (std::size_t i = 0; i < 64; i += 4) {
@@ -102,7 +116,7 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
                       std::uint64_t snapshot) {
   FLUGS_DCHECK(count <= 64);
   FLUGS_DCHECK(row_bytes >= sizeof(mvcc::VersionLayout) && row_bytes % 8 == 0);
-  for (std::size_t line = 0; line < count * row_bytes; line += 64)
+  for (std::size_t line = 0; row_bytes != kStampBytes && line < count * row_bytes; line += 64)
     _mm_prefetch(reinterpret_cast<const char*>(rows) + DeltaKernels::kAheadBytes + line,
                  _MM_HINT_T0);
   const Settled test(snapshot);
@@ -197,6 +211,134 @@ void integers(const RowCells& cells, std::size_t count, bool is_narrow, std::int
   if (i != count) plain_delta_kernels().integers(behind(cells, i), count - i, is_narrow, out + i);
 }
 
+// Up to sixteen parts from one array on as 32-bit numbers.
+__m512i sixteen_parts(const std::byte* from, std::size_t bytes, __mmask16 wanted) {
+  switch (bytes) {
+    case 1:
+      return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(wanted, from));
+    case 2:
+      return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(wanted, from));
+    default:
+      return _mm512_maskz_loadu_epi32(wanted, from);
+  }
+}
+
+// Up to eight parts from one array on as 64-bit numbers.
+__m512i eight_parts(const std::byte* from, std::size_t bytes, __mmask8 wanted) {
+  switch (bytes) {
+    case 1:
+      return _mm512_cvtepu8_epi64(_mm_maskz_loadu_epi8(wanted, from));
+    case 2:
+      return _mm512_cvtepu16_epi64(_mm_maskz_loadu_epi16(wanted, from));
+    case 4:
+      return _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(wanted, from));
+    default:
+      return _mm512_maskz_loadu_epi64(wanted, from);
+  }
+}
+
+// Calls `take(i, array, row, rows)` for rows that lie side by side in one block, and starts
+// fetching the array of a later block: the processor's own prefetching does not step from block to
+// block.
+template <typename Take>
+void for_runs(const PartCells& cells, std::size_t count, Take&& take) {
+  constexpr std::size_t kBlocksAhead = 4;
+  FLUGS_DCHECK(cells.positions == nullptr && cells.first < RowBlock::kRows);
+  for (std::size_t i = 0; i < count;) {
+    const std::size_t number = cells.first + i;
+    const std::size_t row = number % RowBlock::kRows;
+    const std::size_t rows = std::min(count - i, RowBlock::kRows - row);
+    const std::byte* array = cells.array(number);
+    for (std::size_t line = 0; line < RowBlock::kRows * cells.part.bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(array) + kBlocksAhead * cells.block_bytes + line,
+                   _MM_HINT_T0);
+    take(i, array + row * cells.part.bytes, rows);
+    i += rows;
+  }
+}
+
+// The cells of eight chosen rows: each from the word that its part is in.
+__m512i chosen_cells(const PartCells& cells, const std::uint32_t* positions) {
+  const __m512i rows = _mm512_add_epi64(
+      _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(positions))),
+      _mm512_set1_epi64(cells.first));
+  constexpr long long kLast = RowBlock::kRows - 1;
+  constexpr int kLog2 = std::countr_zero(RowBlock::kRows);
+  const __m512i blocks = _mm512_mullo_epi64(
+      _mm512_srli_epi64(rows, kLog2), _mm512_set1_epi64(static_cast<long long>(cells.block_bytes)));
+  const __m512i parts =
+      _mm512_sll_epi64(_mm512_and_si512(rows, _mm512_set1_epi64(kLast)),
+                       _mm_cvtsi32_si128(std::countr_zero(unsigned{cells.part.bytes})));
+  const __m512i at = _mm512_add_epi64(blocks, parts);
+  const __m512i in_word = _mm512_and_si512(at, _mm512_set1_epi64(7));
+  const __m512i words = _mm512_i64gather_epi64(_mm512_sub_epi64(at, in_word), cells.array(0), 1);
+  const __m512i shift = _mm512_add_epi64(_mm512_slli_epi64(in_word, 3),
+                                         _mm512_set1_epi64(static_cast<long long>(cells.shift)));
+  return _mm512_and_si512(_mm512_srlv_epi64(words, shift),
+                          _mm512_set1_epi64(static_cast<long long>(cells.mask)));
+}
+
+PartCells behind(const PartCells& cells, std::size_t i) {
+  PartCells rest = cells;
+  rest.positions += i;
+  return rest;
+}
+
+std::uint32_t part_codes(const PartCells& cells, std::size_t count, std::uint32_t* out) {
+  FLUGS_DCHECK(cells.mask <= 0xFFFFFFFFu && cells.part.bytes <= 8);
+  __m512i greatest = _mm512_setzero_si512();
+  if (cells.positions != nullptr) {
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+      const __m512i x = chosen_cells(cells, cells.positions + i);
+      greatest = _mm512_max_epu64(greatest, x);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm512_cvtepi64_epi32(x));
+    }
+    const auto found = static_cast<std::uint32_t>(_mm512_reduce_max_epu64(greatest));
+    if (i == count) return found;
+    const std::uint32_t rest =
+        plain_delta_kernels().part_codes(behind(cells, i), count - i, out + i);
+    return rest > found ? rest : found;
+  }
+  FLUGS_DCHECK(cells.part.bytes <= 4);
+  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(cells.shift));
+  const __m512i mask = _mm512_set1_epi32(static_cast<int>(cells.mask));
+  for_runs(cells, count, [&](std::size_t first, const std::byte* from, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; i += 16) {
+      const auto wanted = static_cast<__mmask16>(rows - i >= 16 ? 0xFFFFu : (1u << (rows - i)) - 1);
+      __m512i x = sixteen_parts(from + i * cells.part.bytes, cells.part.bytes, wanted);
+      x = _mm512_and_si512(_mm512_srl_epi32(x, shift), mask);
+      greatest = _mm512_max_epu32(greatest, x);
+      _mm512_mask_storeu_epi32(out + first + i, wanted, x);
+    }
+  });
+  return static_cast<std::uint32_t>(_mm512_reduce_max_epu32(greatest));
+}
+
+void part_integers(const PartCells& cells, std::size_t count, bool is_narrow, std::int64_t* out) {
+  const auto signed_if_narrow = [is_narrow](__m512i x) {
+    return is_narrow ? _mm512_cvtepi32_epi64(_mm512_cvtepi64_epi32(x)) : x;
+  };
+  if (cells.positions != nullptr) {
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8)
+      _mm512_storeu_si512(out + i, signed_if_narrow(chosen_cells(cells, cells.positions + i)));
+    if (i != count)
+      plain_delta_kernels().part_integers(behind(cells, i), count - i, is_narrow, out + i);
+    return;
+  }
+  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(cells.shift));
+  const __m512i mask = _mm512_set1_epi64(static_cast<long long>(cells.mask));
+  for_runs(cells, count, [&](std::size_t first, const std::byte* from, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; i += 8) {
+      const auto wanted = static_cast<__mmask8>(rows - i >= 8 ? 0xFFu : (1u << (rows - i)) - 1);
+      __m512i x = eight_parts(from + i * cells.part.bytes, cells.part.bytes, wanted);
+      x = _mm512_and_si512(_mm512_srl_epi64(x, shift), mask);
+      _mm512_mask_storeu_epi64(out + first + i, wanted, signed_if_narrow(x));
+    }
+  });
+}
+
 // The chunks of eight codes: see columns::ChunkGeometry.
 __m256i chunks_of(__m256i codes) {
   constexpr int kFirst = columns::Dictionary::kFirstChunkBits;
@@ -227,7 +369,8 @@ void look_up(const DictionaryEntries& entries, const std::uint32_t* codes, std::
   if (i != count) plain_delta_kernels().look_up(entries, codes + i, count - i, out + i);
 }
 
-constexpr DeltaKernels kKernels = {"avx512", settled, codes, integers, look_up};
+constexpr DeltaKernels kKernels = {"avx512",   settled,       codes,  integers,
+                                   part_codes, part_integers, look_up};
 
 }  // namespace
 

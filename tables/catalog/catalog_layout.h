@@ -95,7 +95,8 @@ struct ChangedColumnLayout {
 static_assert(sizeof(ChangedColumnLayout) == 16);
 
 /// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts,
-/// padding to a line, then `row_count` rows.
+/// padding to a line, then `row_count` rows; in the shape kColumns padding to RowBlock::kAlignment,
+/// then blocks of rows.
 struct RowChunkLayout {
   static constexpr std::uint64_t kMagic = 0x4b4e484357524c46u;  // "FLRWCHNK"
   std::uint64_t magic;
@@ -105,7 +106,8 @@ struct RowChunkLayout {
   std::uint32_t row_bytes;
   std::uint32_t row_count;
   std::uint16_t column_count;
-  std::uint16_t reserved0;
+  std::uint8_t row_shape;  ///< columns::RowShape
+  std::uint8_t reserved0;
   std::uint32_t reserved1;
   std::uint64_t reserved2[3];
 };

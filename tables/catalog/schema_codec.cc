@@ -22,6 +22,9 @@ static_assert(kColumnsMax <= 0xFFFF);
 static_assert(kKeysMax <= 0xFF && kKeyColumnsMax <= 0xFF && kChecksMax <= 0xFF &&
               kForeignKeysMax <= 0xFF);
 
+// Flags of a table.
+constexpr std::uint8_t kHasPrimaryKey = 1;
+constexpr std::uint8_t kInColumns = 2;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
@@ -174,6 +177,9 @@ Result<TableSchema> completed(TableSchema schema) {
   if (std::all_of(schema.columns.begin(), schema.columns.end(),
                   [](const ColumnSchema& column) { return column.dropped; }))
     return invalid(SchemaPart::of(schema.name), "all of its columns are dropped");
+  if (schema.delta_layout > DeltaLayout::kColumns)
+    return invalid(SchemaPart::of(schema.name), fmt::format("unknown layout of the delta {}",
+                                                            static_cast<int>(schema.delta_layout)));
   if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
     return invalid(SchemaPart::of(schema.name),
@@ -223,6 +229,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
 std::string encode_schema(const TableSchema& schema) {
   FLUGS_CHECK(schema.columns.size() <= kColumnsMax && schema.keys.size() <= kKeysMax);
   FLUGS_CHECK(schema.checks.size() <= kChecksMax && schema.foreign_keys.size() <= kForeignKeysMax);
+  const bool in_columns = schema.delta_layout == DeltaLayout::kColumns;
   SchemaWriter out;
   out.name(schema.name);
   out.u16(static_cast<std::uint16_t>(schema.columns.size()));
@@ -239,7 +246,8 @@ std::string encode_schema(const TableSchema& schema) {
                                      (column.chooses_encoding ? kChoosesEncoding : 0)));
     if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
-  out.u8(schema.has_primary_key ? 1 : 0);
+  out.u8(static_cast<std::uint8_t>((schema.has_primary_key ? kHasPrimaryKey : 0) |
+                                   (in_columns ? kInColumns : 0)));
   out.u8(static_cast<std::uint8_t>(schema.keys.size()));
   for (const KeySchema& key : schema.keys) {
     out.name(key.name);
@@ -265,7 +273,11 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
   SchemaReader in(bytes);
   TableSchema schema(in.name());
   if (Status s = decode_columns(in, schema); !s.ok()) return s;
-  schema.has_primary_key = in.u8() != 0;
+  const std::uint8_t flags = in.u8();
+  if ((flags & ~(kHasPrimaryKey | kInColumns)) != 0)
+    return corrupt_schema(fmt::format("flags {:#x} of the table", flags));
+  schema.has_primary_key = (flags & kHasPrimaryKey) != 0;
+  if ((flags & kInColumns) != 0) schema.in_columns();
   const std::size_t keys = in.u8();
   if (keys > kKeysMax) return corrupt_schema(fmt::format("{} keys", keys));
   for (std::size_t i = 0; i < keys && !in.failed(); ++i) {

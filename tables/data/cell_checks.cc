@@ -35,9 +35,9 @@ Status check_cells(const TableData& data, std::uint32_t first,
   for (std::size_t i = 0; i < data.columns.size(); ++i) {
     const std::size_t wrong = data.columns[i]->first_implausible(layout, rows, i);
     if (wrong == rows.size()) continue;
-    const auto distance = static_cast<std::uint64_t>(rows[wrong] - data.rows.address(first));
-    return implausible_cell(data, first + static_cast<std::uint32_t>(distance / layout.row_bytes()),
-                            i);
+    std::uint32_t row = first;
+    while (data.rows.address(row) != rows[wrong]) ++row;
+    return implausible_cell(data, row, i);
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "tables/data/table_layout.h"
 
 namespace flugs::engine {
 
@@ -54,7 +55,9 @@ TableData::TableData(pmem::Pool& pool_of_it, TableLayout& layout_of_it, StoredSc
       decoders(columns::ColumnArray::kColumnsMax),
       rows(pool, layout, columns, fmt::format("table {}, rows", name())),
       runs(pool, layout, rows, shapes_of(layout, definition().stored),
-           definition().stored.key_additions, fmt::format("table {}, index runs", name())) {}
+           definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
+  rows.layouts().set_shape(row_shape_of(schema()));
+}
 
 // A statement that takes the new definition finds the bit, too. A statement that goes on with the
 // former definition may miss it only for checks that are dropped.

@@ -43,6 +43,11 @@ std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
 
 }  // namespace
 
+columns::RowShape row_shape_of(const TableSchema& schema) noexcept {
+  return schema.delta_layout == DeltaLayout::kColumns ? columns::RowShape::kColumns
+                                                      : columns::RowShape::kRows;
+}
+
 Result<std::uint32_t> widest_row(const TableSchema& schema) {
   std::vector<columns::CellNeed> needs(schema.columns.size());
   for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -56,7 +61,7 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
                               : columns::CellKind::kInteger;
     needs[i].null_bit = direct && column.nullable;
   }
-  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
+  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs, row_shape_of(schema));
   if (widest.ok()) return widest->row_bytes();
   return Status(StatusCode::kInvalidArgument, SchemaPart::of(schema.name),
                 widest.status().message());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "columns/cells/row_layout.h"
 #include "flugs/index_place.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
@@ -15,6 +16,7 @@ namespace flugs::engine {
 // A table's own extent in the pool: TableLayout, the layouts of the columns it was created with,
 // its schema, and its hint indexes. It never changes its size: what comes later lies elsewhere.
 
+columns::RowShape row_shape_of(const TableSchema& schema) noexcept;
 /// Bytes of a row whose columns are all as wide as they can get. Fails with kInvalidArgument when a
 /// row could get too large.
 Result<std::uint32_t> widest_row(const TableSchema& schema);

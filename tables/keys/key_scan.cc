@@ -40,6 +40,11 @@ bool for_each_equal(const std::byte* words, std::uint32_t stride, std::uint32_t 
   return true;
 }
 
+// 0 if the row's words are side by side.
+std::uint8_t part_bytes_of(const columns::RowLayout::Access& access) noexcept {
+  return access.is_in_column() ? static_cast<std::uint8_t>(access.part().bytes) : 0;
+}
+
 }  // namespace
 
 KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
@@ -70,28 +75,39 @@ std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
   return code;
 }
 
-void KeyScan::add(std::uint16_t word, std::uint64_t mask, std::uint64_t bits) {
+// In columns the row's part may be anywhere in a word, which is moved to its beginning.
+std::uint64_t KeyScan::Place::load(const std::byte* row) const noexcept {
+  if (part_bytes == 0) return word_at(row + std::size_t{word} * 8);
+  const std::byte* part = RowPart{word, part_bytes}.in_row(row) + (is_upper ? 8 : 0);
+  const std::size_t in_word = reinterpret_cast<std::uintptr_t>(part) % 8;
+  return word_at(part - in_word) >> in_word * 8;
+}
+
+void KeyScan::add(Place place, std::uint64_t mask, std::uint64_t bits) {
   FLUGS_DCHECK(tests_.count < tests_.all.size());
   Test* const end = tests_.all.data() + tests_.count;
   Test* const test =
-      std::find_if(tests_.all.data(), end, [&](const Test& t) { return t.word == word; });
+      std::find_if(tests_.all.data(), end, [&](const Test& t) { return t.place == place; });
   if (test == end) ++tests_.count;
-  if (test == end) *test = {word, 0, 0};
+  if (test == end) *test = {place, 0, 0};
   test->mask |= mask;
   test->bits |= bits & mask;
 }
 
 void KeyScan::add_text(const columns::RowLayout::Access& access, std::string_view text) {
-  const auto next = static_cast<std::uint16_t>(access.word + 1);
+  const Place lower{access.word, part_bytes_of(access), false};
+  Place upper = lower;
+  upper.is_upper = access.is_in_column();
+  if (!access.is_in_column()) upper.word += 1;
   if (text.size() <= columns::text_cell::kInlineBytesMax) {
     const columns::Cell cell = columns::text_cell::make_inline(text);
-    add(access.word, ~std::uint64_t{0}, cell.low);
-    add(next, ~std::uint64_t{0}, cell.high);
+    add(lower, ~std::uint64_t{0}, cell.low);
+    add(upper, ~std::uint64_t{0}, cell.high);
     return;
   }
   const columns::Cell cell =
       columns::text_cell::make_out_of_line(0, static_cast<std::uint32_t>(text.size()));
-  add(next, 0xFF000000FFFFFFFFu, cell.high);  // length and tag
+  add(upper, 0xFF000000FFFFFFFFu, cell.high);  // length and tag
 }
 
 // Makes no test for NULL, constants, and cells of earlier editions: the caller that looks at the
@@ -115,7 +131,9 @@ void KeyScan::prepare(const columns::RowLayout& layout) {
       bits = code(i, column);
       tests_.is_nowhere |= bits == columns::Dictionary::kNone || (bits & ~access.mask) != 0;
     }
-    add(access.word, access.mask << access.shift, (bits & access.mask) << access.shift);
+    const unsigned shift = access.is_in_column() ? 0 : access.shift;
+    add({access.word, part_bytes_of(access), false}, access.mask << shift,
+        (bits & access.mask) << shift);
   }
   std::sort(tests_.all.data(), tests_.all.data() + tests_.count, [](const Test& a, const Test& b) {
     return std::popcount(a.mask) > std::popcount(b.mask);
@@ -135,17 +153,21 @@ bool KeyScan::visit(std::uint32_t first, std::uint32_t end,
   }
   const std::byte* const cells = rows_.address(first);
   const std::uint32_t row_bytes = tests_.layout->row_bytes();
-  const std::span<const Test> rest(tests_.all.data() + 1, tests_.count - 1);
-  const Test& leading = tests_.all[0];
-  return for_each_equal(
-      cells + std::size_t{leading.word} * 8, row_bytes, end - first, leading.mask, leading.bits,
-      [&](std::uint32_t i) {
-        const std::byte* const row = cells + std::size_t{i} * row_bytes;
-        const bool may_have = std::all_of(rest.begin(), rest.end(), [&](const Test& test) {
-          return ((word_at(row + std::size_t{test.word} * 8) ^ test.bits) & test.mask) == 0;
-        });
-        return !may_have || visit(first + i);
-      });
+  const std::span<const Test> tests(tests_.all.data(), tests_.count);
+  const auto pass = [](std::span<const Test> all, const std::byte* row) {
+    return std::all_of(all.begin(), all.end(), [&](const Test& t) { return t.passes(row); });
+  };
+  if (tests_.layout->is_in_columns()) {
+    for (std::uint32_t row = first; row < end; ++row)
+      if (pass(tests, rows_.address(row)) && !visit(row)) return false;
+    return true;
+  }
+  const Test& leading = tests.front();
+  return for_each_equal(cells + std::size_t{leading.place.word} * 8, row_bytes, end - first,
+                        leading.mask, leading.bits, [&](std::uint32_t i) {
+                          const std::byte* const row = cells + std::size_t{i} * row_bytes;
+                          return !pass(tests.subspan(1), row) || visit(first + i);
+                        });
 }
 
 }  // namespace flugs::engine

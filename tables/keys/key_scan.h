@@ -35,11 +35,24 @@ class KeyScan {
   bool visit(std::uint32_t first, std::uint32_t end, FunctionRef<bool(std::uint32_t row)> visit);
 
  private:
-  /// A test of one word of the row; text has two.
+  /// A word with cells of a row; text has two.
+  struct Place {
+    std::uint16_t word = 0;       // in columns: the offset of the part (RowPart)
+    std::uint8_t part_bytes = 0;  // 0: the row's words are side by side
+    bool is_upper = false;        // in columns: the upper word of a text
+    friend bool operator==(const Place&, const Place&) = default;
+
+    std::uint64_t load(const std::byte* row) const noexcept;
+  };
+  /// A test of one word.
   struct Test {
-    std::uint16_t word = 0;
+    Place place;
     std::uint64_t mask = 0;
     std::uint64_t bits = 0;
+
+    bool passes(const std::byte* row) const noexcept {
+      return ((place.load(row) ^ bits) & mask) == 0;
+    }
   };
   /// The tests for rows of one layout; `is_nowhere`: no such row can have the values.
   struct Tests {
@@ -50,7 +63,7 @@ class KeyScan {
   };
 
   void prepare(const columns::RowLayout& layout);
-  void add(std::uint16_t word, std::uint64_t mask, std::uint64_t bits);
+  void add(Place place, std::uint64_t mask, std::uint64_t bits);
   void add_text(const columns::RowLayout::Access& access, std::string_view text);
   std::uint32_t code(std::size_t i, const columns::Column& edition);
 

@@ -19,14 +19,18 @@ namespace flugs::engine {
 /// Readers look at it without a lock, and the merge changes some words meanwhile. These words are
 /// read and written with atomic operations only, through the functions here where there is one.
 ///
-/// Invariant: while `group_now()` is not null, the rows are in that group, and `row_zero`, `layout`
-/// and `row_bytes` say nothing of them.
+/// Invariant: while `group_now()` is not null, the rows are in that group, and `row_zero`,
+/// `layout`, `row_bytes`, `is_in_columns` and `lead_lines` say nothing of them.
 struct RowChunk {
-  std::uintptr_t row_zero;           // where row 0 would be if all chunks were like this one
+  // Where row 0 would be if all chunks were like this one; if `is_in_columns`: where the first row
+  // is
+  std::uintptr_t row_zero;
   const columns::RowLayout* layout;  // atomic where the merge may change it
   std::uint32_t* previous;           // atomic; made when a row of the chunk is updated
   RowGroup* group;                   // atomic
-  std::uint32_t row_bytes;
+  std::uint16_t row_bytes;
+  bool is_in_columns;       // shape of the layout
+  std::uint8_t lead_lines;  // cache lines between the beginning of the chunk and its first row
   std::uint32_t first_row;
   bool frozen;                     // atomic
   bool moving;                     // atomic
@@ -64,7 +68,15 @@ struct RowChunk {
   /// For a row of the chunk. The chunk's rows must not lie in a row group.
   std::byte* address(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row >= first_row);
+    if (__builtin_expect(is_in_columns, 0)) return address_in_columns(row - first_row);
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
+  }
+  std::byte* first_address() const noexcept { return address(first_row); }
+
+  std::byte* address_in_columns(std::uint32_t i) const noexcept {
+    const std::uint32_t in_block = i % RowBlock::kRows;
+    return reinterpret_cast<std::byte*>(row_zero + std::size_t{i - in_block} * row_bytes +
+                                        in_block * RowBlock::kStampBytes);
   }
 
   // For a row of the chunk. Its rows may lie in a row group. RowStore has these for any row.
@@ -98,5 +110,7 @@ struct RowChunk {
 };
 
 static_assert(sizeof(RowChunk) == 64);  // looked up for each row
+
+static_assert(columns::RowLayout::kRowBytesMax <= 0xFFFF);
 
 }  // namespace flugs::engine

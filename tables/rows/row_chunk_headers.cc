@@ -31,12 +31,32 @@ std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
 
 std::uint64_t RowChunkHeaders::chunk_bytes(std::size_t index,
                                            const columns::RowLayout& layout) const noexcept {
-  return header_bytes(layout.cells().size()) + layout.row_bytes() * geometry_.elements_in(index);
+  // Blocks of rows are aligned more than extents.
+  const std::uint64_t gap = layout.is_in_columns() ? RowBlock::kAlignment - pmem::kLineBytes : 0;
+  return header_bytes(layout.cells().size()) + gap +
+         layout.bytes_of_rows(geometry_.elements_in(index));
 }
 
-std::uintptr_t RowChunkHeaders::first_row_at(std::uint64_t chunk_offset,
-                                             std::size_t columns) const noexcept {
-  return reinterpret_cast<std::uintptr_t>(pool_.base()) + chunk_offset + header_bytes(columns);
+void RowChunkHeaders::lead_to_rows(RowChunk& chunk, std::uint64_t offset,
+                                   const columns::RowLayout& layout) const noexcept {
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(pool_.base()) + offset;
+  std::uintptr_t rows = begin + header_bytes(layout.cells().size());
+  if (layout.is_in_columns()) {
+    // Else rows would lie elsewhere when the pool is opened at another address.
+    FLUGS_CHECK(reinterpret_cast<std::uintptr_t>(pool_.base()) % RowBlock::kAlignment == 0);
+    rows = (rows + RowBlock::kAlignment - 1) & ~std::uintptr_t{RowBlock::kAlignment - 1};
+  }
+  FLUGS_CHECK((rows - begin) / pmem::kLineBytes <= 0xFF && (rows - begin) % pmem::kLineBytes == 0);
+  chunk.lead_lines = static_cast<std::uint8_t>((rows - begin) / pmem::kLineBytes);
+  chunk.is_in_columns = layout.is_in_columns();
+  chunk.row_bytes = static_cast<std::uint16_t>(layout.row_bytes());
+  chunk.row_zero =
+      rows - (chunk.is_in_columns ? 0 : std::uintptr_t{chunk.first_row} * chunk.row_bytes);
+}
+
+std::uint64_t RowChunkHeaders::offset_of(const RowChunk& chunk) const noexcept {
+  return static_cast<std::uint64_t>(chunk.first_address() - pool_.base()) -
+         std::uint64_t{chunk.lead_lines} * pmem::kLineBytes;
 }
 
 Status RowChunkHeaders::corrupt(std::size_t index, std::uint64_t offset, const char* what,
@@ -65,8 +85,12 @@ Result<columns::RowLayout> RowChunkHeaders::read(std::size_t index, std::uint64_
   if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
   if (header.row_count != geometry_.elements_in(index))
     return corrupt("rows", geometry_.elements_in(index), header.row_count);
+  if (header.row_shape > static_cast<std::uint8_t>(columns::kLastRowShape))
+    return corrupt("shape of its rows, at most", static_cast<std::uint64_t>(columns::kLastRowShape),
+                   header.row_shape);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
-  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
+  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(
+      cells, header.row_bytes, static_cast<columns::RowShape>(header.row_shape));
   for (std::size_t i = 0; i < columns && layout.ok(); ++i) {
     const bool has_cell = layout->bits(i) != 0;
     const columns::Column* column = columns_[i]->at_edition(layout->edition(i));
@@ -82,7 +106,9 @@ Result<columns::RowLayout> RowChunkHeaders::read(std::size_t index, std::uint64_
 // pointer to another chunk, without a look at the chunk.
 std::uint16_t RowChunkHeaders::tag(std::size_t index, std::uint64_t offset,
                                    const columns::RowLayout& layout) const noexcept {
-  const std::uint64_t words[] = {table_id_, index, offset, layout.row_bytes()};
+  const std::uint64_t words[] = {table_id_, index, offset,
+                                 layout.row_bytes() | static_cast<std::uint64_t>(layout.shape())
+                                                          << 32};
   const std::uint64_t seed = XXH3_64bits(words, sizeof words);
   const std::span<const columns::CellLayout> cells = layout.cells();
   return static_cast<std::uint16_t>(XXH3_64bits_withSeed(cells.data(), cells.size_bytes(), seed) |
@@ -102,6 +128,7 @@ Result<pmem::Extent> RowChunkHeaders::make(std::size_t index, const columns::Row
   header.row_bytes = layout.row_bytes();
   header.row_count = static_cast<std::uint32_t>(geometry_.elements_in(index));
   header.column_count = static_cast<std::uint16_t>(columns);
+  header.row_shape = static_cast<std::uint8_t>(layout.shape());
   std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
   header.checksum = checksum_of(header);
   persister.flush(&header, header_bytes(columns), "row_chunk/2");
@@ -117,7 +144,8 @@ columns::RowLayout RowChunkHeaders::layout_of_made(std::uint64_t offset) const {
   const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1),
                         header.column_count);
-  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
+  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(
+      cells, header.row_bytes, static_cast<columns::RowShape>(header.row_shape));
   FLUGS_CHECK(layout.ok());  // `make` has just written it
   return *std::move(layout);
 }

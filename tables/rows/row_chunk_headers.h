@@ -9,6 +9,7 @@
 #include "columns/column/column_array.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
+#include "tables/rows/row_chunk.h"
 
 namespace flugs::engine {
 
@@ -31,8 +32,11 @@ class RowChunkHeaders final {
 
   /// With the header.
   std::uint64_t chunk_bytes(std::size_t index, const columns::RowLayout& layout) const noexcept;
-  /// The address of the first row of a chunk with cells of `columns` columns.
-  std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
+  /// Notes in `chunk`, whose `first_row` is known, where the rows of the chunk at `offset` are.
+  void lead_to_rows(RowChunk& chunk, std::uint64_t offset,
+                    const columns::RowLayout& layout) const noexcept;
+  /// The chunk's offset in the pool, from what `lead_to_rows` has noted.
+  std::uint64_t offset_of(const RowChunk& chunk) const noexcept;
 
   /// An empty chunk, its header flushed.
   Result<pmem::Extent> make(std::size_t index, const columns::RowLayout& layout,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,8 +16,8 @@ namespace flugs::engine {
 ///
 /// Invariant: chunks whose rows look alike share one layout, which stays until the table goes. Each
 /// layout has a cell, or a constant, for every column that the table has.
-/// Thread-safety: `fits`, `roomy` and `widths_after`: any thread; the others: RowStore's grow
-/// mutex.
+/// Thread-safety: `fits`, `roomy`, `widths_after` and the shape: any thread; the others: RowStore's
+/// grow mutex.
 class RowLayouts final {
  public:
   /// The table's; used until the object is gone.
@@ -27,6 +28,11 @@ class RowLayouts final {
   /// A column is added to the table: rows that lack it have its constant.
   void add_constant(const columns::Column& column);
 
+  /// The shape of rows in new chunks.
+  columns::RowShape shape() const noexcept { return shape_.load(std::memory_order_relaxed); }
+  void set_shape(columns::RowShape shape) noexcept {
+    shape_.store(shape, std::memory_order_relaxed);
+  }
   /// Whether rows with cells of these widths may go to a chunk of that layout.
   bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
   /// A layout for a new chunk, with cells of at least these widths.
@@ -38,6 +44,7 @@ class RowLayouts final {
 
  private:
   const columns::ColumnArray& columns_;
+  std::atomic<columns::RowShape> shape_{columns::RowShape::kRows};
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
 };
 

@@ -125,10 +125,8 @@ void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
   FLUGS_CHECK(geometry_.first_of(index + 1) <= kNoRow);
   RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
-  chunk.row_bytes = layout->row_bytes();
   chunk.layout = layout;
-  chunk.row_zero = headers_.first_row_at(offset, layout->cells().size()) -
-                   std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+  headers_.lead_to_rows(chunk, offset, *layout);
   bytes_.fetch_add(headers_.chunk_bytes(index, *layout), std::memory_order_relaxed);
   delta_bytes_.fetch_add(headers_.chunk_bytes(index, *layout), std::memory_order_relaxed);
   chunk_count_.store(index + 1, std::memory_order_release);
@@ -180,9 +178,7 @@ Status RowStore::check_header(std::uint32_t row) const {
 }
 
 Status RowStore::check_header_of(const RowChunk& chunk, std::size_t index) const {
-  const auto offset = static_cast<std::uint64_t>(
-      chunk.row_zero + std::uintptr_t{chunk.first_row} * chunk.row_bytes -
-      headers_.first_row_at(0, chunk.layout->cells().size()));
+  const std::uint64_t offset = headers_.offset_of(chunk);
   const Result<columns::RowLayout> found = headers_.read(index, offset);
   if (!found.ok()) return found.status();
   if (!(*found == *chunk.layout))

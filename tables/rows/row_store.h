@@ -38,7 +38,8 @@ struct RowRange {
 };
 
 /// The rows of a table: append-only chunks that never move. A row is its MVCC entry and the cells
-/// of all columns side by side (decision 0002). The store grants rows in small ranges, and only the
+/// of all columns, side by side (decision 0002) or in arrays of columns (decision 0065), as the
+/// chunk's layout says. The store grants rows in small ranges, and only the
 /// owner of a range writes its rows. A chunk for coming rows is made before it is needed.
 ///
 /// Each chunk has its own cell widths. When a value needs a wider cell, a new chunk begins; widths
@@ -159,20 +160,22 @@ class RowStore final {
   }
 
   /// For rows in chunks only.
+  /// The row with an MVCC entry at its beginning; its layout says where its cells are.
   std::byte* address(std::uint32_t row) const noexcept { return chunk_with(row).address(row); }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
     return *chunk_with(row).layout;
   }
 
-  /// The rows of a chunk side by side, for scans.
+  /// The rows of a chunk, for scans.
   struct ChunkView {
-    const std::byte* rows = nullptr;
+    const std::byte* rows = nullptr;  ///< the first one
     const columns::RowLayout* layout = nullptr;
     std::uint32_t row_bytes = 0;
     std::uint32_t first_row = 0;
     std::uint32_t row_count = 0;
     const std::uint64_t* used_parts = nullptr;  ///< as RowChunk::used_parts
 
+    const std::byte* row(std::uint32_t i) const noexcept { return layout->row_at(rows, i); }
     /// Whether no transaction has ever written one of these rows, at least one, since the chunk was
     /// made or emptied. Ask after the snapshot was taken.
     bool is_unused(std::uint32_t first, std::uint32_t count) const noexcept {
@@ -190,8 +193,7 @@ class RowStore final {
     FLUGS_DCHECK(index < chunk_count());
     const RowChunk& chunk = chunks_in_dram_[index];
     const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
-    return {reinterpret_cast<const std::byte*>(chunk.row_zero +
-                                               std::size_t{chunk.first_row} * chunk.row_bytes),
+    return {chunk.first_address(),
             chunk.layout,
             chunk.row_bytes,
             chunk.first_row,
@@ -264,6 +266,8 @@ class RowStore final {
   void set_delta_bytes_max(std::uint64_t bytes) noexcept {
     delta_bytes_max_.store(bytes, std::memory_order_relaxed);
   }
+  /// For the shape of rows in chunks that are begun from now on.
+  RowLayouts& layouts() noexcept { return layouts_; }
   bool is_delta_full() const noexcept {
     const std::uint64_t most = delta_bytes_max();
     return most != 0 && delta_bytes() >= most;

@@ -45,7 +45,8 @@ void RowStore::close_tail_locked() noexcept {
 }
 
 bool RowStore::is_of_former(std::size_t chunk) const noexcept {
-  return chunks_in_dram_[chunk].layout_now()->editions() != columns_.editions();
+  const columns::RowLayout& layout = *chunks_in_dram_[chunk].layout_now();
+  return layout.editions() != columns_.editions() || layout.shape() != layouts_.shape();
 }
 
 std::uint64_t RowStore::rows_ahead() const noexcept {
@@ -124,9 +125,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
   if (group == nullptr) {
     const columns::RowLayout* layout = layouts_.shared(headers_.layout_of_made(extent.offset));
     __atomic_store_n(&chunk.layout, layout, __ATOMIC_RELEASE);
-    chunk.row_bytes = layout->row_bytes();
-    chunk.row_zero = headers_.first_row_at(extent.offset, layout->cells().size()) -
-                     std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+    headers_.lead_to_rows(chunk, extent.offset, *layout);
     const std::uint64_t emptied_at = now();
     __atomic_store_n(&chunk.used_parts, 0, __ATOMIC_RELAXED);  // seen with `emptied_at` or `frozen`
     FLUGS_CHECK(emptied_at > last_emptied_at_.load(std::memory_order_relaxed));

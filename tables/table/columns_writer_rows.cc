@@ -102,9 +102,9 @@ Status ColumnsWriter::store(std::size_t rows) {
 // Rows of one layout. False: a column without a constant was added while the rows were prepared.
 bool ColumnsWriter::store_run(const columns::RowLayout& layout, std::size_t begin,
                               std::size_t end) {
-  const std::size_t words = layout.row_bytes() / 8;
+  const std::size_t words = layout.is_in_columns() ? 0 : layout.row_bytes() / 8;
   for (std::size_t i = begin; i < end; ++i) {
-    RowWriter::note_cells(block_->addresses[i], layout.row_bytes());
+    RowWriter::note_cells(block_->addresses[i], layout);
     for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < words; ++word)
       put_word(word_of(block_->addresses[i], word), 0);
   }
@@ -112,21 +112,30 @@ bool ColumnsWriter::store_run(const columns::RowLayout& layout, std::size_t begi
   for (std::size_t column = 0; column < count; ++column) store_column(layout, column, begin, end);
   for (std::size_t column = count; __builtin_expect(column < layout.cells().size(), 0); ++column) {
     if (!data_.columns[column]->has_constant()) return false;
-    // A column dropped meanwhile was never checked for width: its cell stays empty.
-    if (data_.is_dropped_column(column)) continue;
-    for (std::size_t i = begin; i < end; ++i)
-      layout.store(block_->addresses[i], column, data_.columns[column]->constant());
+    // A column dropped meanwhile was never checked for width: its cell is empty.
+    const columns::Cell cell =
+        data_.is_dropped_column(column) ? columns::Cell{} : data_.columns[column]->constant();
+    for (std::size_t i = begin; i < end; ++i) layout.store(block_->addresses[i], column, cell);
   }
   return true;
 }
 
-// As RowLayout::store, into rows whose words are 0.
+// As RowLayout::store. In rows side by side the words are 0.
 void ColumnsWriter::store_column(const columns::RowLayout& layout, std::size_t column,
                                  std::size_t begin, std::size_t end) const noexcept {
   const columns::RowLayout::Access& cell = layout.access()[column];
   if (!cell.has_cell()) return;
   const BlockCells& cells = cells_[column];
   const BlockColumn& values = values_[column];
+  if (cell.is_in_column()) {
+    const bool has_nulls = values.has_nulls && !now_.columns[column].is_dropped;
+    for (std::size_t i = begin; i < end; ++i)
+      columns::RowLayout::store(
+          block_->addresses[i], cell,
+          {cells.low[i], cell.kind == columns::CellKind::kText ? cells.high[i] : 0,
+           has_nulls && values.is_null[i] != 0});
+    return;
+  }
   if (cell.kind == columns::CellKind::kText) {
     for (std::size_t i = begin; i < end; ++i) {
       put_word(word_of(block_->addresses[i], cell.word), cells.low[i]);

@@ -22,25 +22,13 @@ namespace {
 // How often a write that waits for a merge checks again.
 constexpr std::chrono::milliseconds kDeltaPause{1};
 
-// Word by word, because key probes may read both rows. In pairs: rows have an even number of words.
-void copy_cells(const std::byte* source, std::byte* target, std::uint32_t row_bytes) noexcept {
-  static_assert(columns::RowLayout::kStampBytes % 16 == 0);
-  FLUGS_DCHECK(row_bytes % 16 == 0);
-  const auto* from = reinterpret_cast<const std::uint64_t*>(source);
-  auto* to = reinterpret_cast<std::uint64_t*>(target);
-  for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < row_bytes / 8; word += 2) {
-    const std::uint64_t first = __atomic_load_n(from + word, __ATOMIC_RELAXED);
-    const std::uint64_t second = __atomic_load_n(from + word + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(to + word, first, __ATOMIC_RELAXED);
-    __atomic_store_n(to + word + 1, second, __ATOMIC_RELAXED);
-  }
-}
-
 }  // namespace
 
-void RowWriter::note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
-  for (std::uint32_t at = 0; kCountsSharedWords && at < row_bytes; at += pmem::kLineBytes)
+void RowWriter::note_cells(const std::byte* row, const columns::RowLayout& layout) noexcept {
+  if (!kCountsSharedWords) return;
+  for (std::uint32_t at = 0; at < layout.stride(); at += pmem::kLineBytes)
     note_write(SharedWord::kRowCells, row + at);
+  for (const RowPart& part : layout.parts()) note_write(SharedWord::kRowCells, part.in_row(row));
 }
 
 RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
@@ -248,8 +236,9 @@ void RowWriter::undo_index_changes(std::size_t first) {
 
 void RowWriter::note_inserted(std::uint32_t row) {
   const RowChunk& chunk = data_.rows.chunk_with(row);
+  const columns::RowLayout& layout = *chunk.layout;
   context_.add_write(
-      {&chunk.version(row), data_.layout.table_id, row, chunk.layout->row_bytes(), false});
+      {&chunk.version(row), data_.layout.table_id, row, layout.stride(), false, layout.parts()});
 }
 
 Result<RowId> RowWriter::insert(std::span<const Value> values) {
@@ -313,7 +302,7 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
   row = *taken;
   const columns::RowLayout& layout = data_.rows.layout(row);
   std::byte* const target = data_.rows.address(row);
-  note_cells(target, layout.row_bytes());
+  note_cells(target, layout);
   const columns::RowLayout::Access* const places = layout.access();
   for (std::size_t i = 0; i < cells.size(); ++i)
     columns::RowLayout::store(target, places[i], cells[i]);
@@ -437,8 +426,12 @@ bool RowWriter::update_in_place(const RowChunk& chunk, std::uint32_t row,
   if (__builtin_expect(may_replace_text(layout, changes), 0)) note_replaced(row, changes);
   for (std::size_t i = 0; i < changes.size(); ++i)
     layout.store(chunk.address(row), changes[i].column.value(), context_.scratch.cells[i]);
-  if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
-    context_.slot->persister().flush(chunk.address(row), layout.row_bytes(), "write_ahead/2");
+  if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0)) {
+    pmem::Persister& persister = context_.slot->persister();
+    persister.flush(chunk.address(row), layout.stride(), "write_ahead/2");
+    for (const RowPart& part : layout.parts())
+      persister.flush(part.in_row(chunk.address(row)), part.bytes, "write_ahead/2");
+  }
   return true;
 }
 
@@ -454,9 +447,9 @@ Result<std::uint32_t> RowWriter::make_version(const RowChunk& chunk, std::uint32
   const columns::RowLayout& to = *fresh_chunk.layout;
   const std::byte* source = chunk.address(row);
   std::byte* target = fresh_chunk.address(*fresh);
-  note_cells(target, to.row_bytes());
+  note_cells(target, to);
   if (&from == &to) {
-    copy_cells(source, target, from.row_bytes());
+    from.copy_cells(source, target);
   } else {
     // A dropped column was never checked for width: store an empty cell.
     for (std::size_t i = 0; i < to.cells().size(); ++i)

@@ -145,7 +145,7 @@ class RowWriter final {
   void undo_index_changes(std::size_t first);
 
   // Writing one row, or a batch of rows.
-  static void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept;
+  static void note_cells(const std::byte* row, const columns::RowLayout& layout) noexcept;
   Result<RowId> insert_values(const TableDefinition& now, std::span<const Value> values);
   Status insert_values(const TableDefinition& now, std::span<const Value> values,
                        std::span<RowId> ids, LongCall& call);

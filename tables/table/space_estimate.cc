@@ -44,7 +44,7 @@ void SpaceEstimate::add_chunk(std::size_t chunk, const mvcc::Visibility& now) {
   const RowStore::ChunkView view = data_.rows.chunk(chunk, data_.rows.rows_end());
   std::uint64_t unused = data_.rows.rows_of(chunk) - view.row_count;
   for (std::uint32_t i = 0; i < view.row_count; i += step_) {
-    const std::byte* row = view.rows + std::size_t{i} * view.row_bytes;
+    const std::byte* row = view.row(i);
     const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(row);
     const std::uint64_t rows = std::min(step_, view.row_count - i);
     const Fate begun = now.resolve(version.created).fate;

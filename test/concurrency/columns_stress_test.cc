@@ -1,4 +1,5 @@
-// Columns are added and dropped while other threads write, read, query and merge.
+// Columns are added and dropped, and the layout of the delta changes, while other threads write,
+// read, query and merge.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -63,6 +64,8 @@ class ChangingTable {
     complaint.expect(added.ok() && added->value() == count, "add_column");
     column_count.store(count + 1, std::memory_order_release);
     change_types(count, complaint);
+    const DeltaLayout layout = count % 4 < 2 ? DeltaLayout::kColumns : DeltaLayout::kRows;
+    complaint.expect(database->set_delta_layout(table, layout).ok(), "set_delta_layout");
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (count > 4)
       complaint.expect(

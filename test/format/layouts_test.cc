@@ -160,9 +160,9 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
                 {offsetof(RowChunkLayout, magic), offsetof(RowChunkLayout, checksum),
                  offsetof(RowChunkLayout, table_id), offsetof(RowChunkLayout, chunk_index),
                  offsetof(RowChunkLayout, row_bytes), offsetof(RowChunkLayout, row_count),
-                 offsetof(RowChunkLayout, column_count), offsetof(RowChunkLayout, reserved0),
-                 sizeof(RowChunkLayout)},
-                {0, 8, 16, 20, 24, 28, 32, 34, 64});
+                 offsetof(RowChunkLayout, column_count), offsetof(RowChunkLayout, row_shape),
+                 offsetof(RowChunkLayout, reserved0), sizeof(RowChunkLayout)},
+                {0, 8, 16, 20, 24, 28, 32, 34, 35, 64});
   check_offsets(
       "CellLayout",
       {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind), offsetof(CellLayout, bits),
@@ -248,7 +248,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 10);
+  CHECK(pmem::kFormatVersion == 11);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {

@@ -171,6 +171,7 @@ class Exerciser {
   void add_column(ModelTable& table);
   void drop_column(ModelTable& table);
   void change_type(ModelTable& table);
+  void set_delta_layout(ModelTable& table);
   void add_key(ModelTable& table, bool expects_busy);
   void drop_key(ModelTable& table);
   void skip_numbers(ModelTable& table);

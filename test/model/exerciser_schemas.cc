@@ -48,6 +48,7 @@ void Exerciser::change_schema(Open&, ModelTable& table) {
   if (what < 20) return add_column(table);
   if (what < 38) return drop_column(table);
   if (what < 55) return change_type(table);
+  if (what < 60) return set_delta_layout(table);
   if (what < 77) return rename(table);
   if (what < 81) return skip_numbers(table);
   if (what < 95) return loosen(table);
@@ -357,6 +358,15 @@ void Exerciser::skip_numbers(ModelTable& table) {
   expect_code(column ? StatusCode::kOk : StatusCode::kInvalidArgument, done, "skip_numbers");
 }
 
+void Exerciser::set_delta_layout(ModelTable& table) {
+  const DeltaLayout layout = random_.chance(50) ? DeltaLayout::kColumns : DeltaLayout::kRows;
+  calls_.add(Call::kSetDeltaLayout);
+  const Status changed = database_->set_delta_layout(table.id, layout);
+  expect_code({}, changed, "set_delta_layout");
+  if (changed.ok()) table.schema.delta_layout = layout;
+  note_change(table, changed.code());
+}
+
 // As the database reports it, except for encodings, which it chooses.
 void Exerciser::compare_schema(const ModelTable& table) {
   calls_.add(Call::kSchema);
@@ -367,7 +377,8 @@ void Exerciser::compare_schema(const ModelTable& table) {
   bool is_same = found->name == wanted.name && found->columns.size() == wanted.columns.size() &&
                  found->checks.size() == wanted.checks.size() &&
                  found->foreign_keys.size() == wanted.foreign_keys.size() &&
-                 found->has_primary_key == wanted.has_primary_key;
+                 found->has_primary_key == wanted.has_primary_key &&
+                 found->delta_layout == wanted.delta_layout;
   for (std::size_t i = 0; is_same && i < wanted.columns.size(); ++i) {
     const ColumnSchema& a = wanted.columns[i];
     const ColumnSchema& b = found->columns[i];

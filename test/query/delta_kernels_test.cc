@@ -48,6 +48,60 @@ struct RandomRows {
   RowCells cells;
 };
 
+/// Blocks of random bytes, and a random part of their rows.
+class RandomBlocks {
+ public:
+  explicit RandomBlocks(Random& random)
+      : block_bytes_(RowBlock::kRows * 16 * (2 + random.below(6))),
+        words_(block_bytes_ / 8 * kBlocks) {
+    for (std::uint64_t& word : words_) word = random.next();
+    cells_.blocks = reinterpret_cast<const std::byte*>(words_.data());
+    cells_.block_bytes = block_bytes_;
+    cells_.part.bytes = static_cast<std::uint16_t>(1u << random.below(4));
+    const std::size_t row_bytes = block_bytes_ / RowBlock::kRows;
+    cells_.part.offset =
+        static_cast<std::uint16_t>(16 + random.below(row_bytes - 16 - cells_.part.bytes + 1));
+    const unsigned bits = 1 + static_cast<unsigned>(random.below(cells_.part.bytes * 8));
+    cells_.shift = static_cast<unsigned>(random.below(cells_.part.bytes * 8 - bits + 1));
+    cells_.mask = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    cells_.first = static_cast<std::uint32_t>(random.below(RowBlock::kRows));
+    for (std::uint32_t row = 0; row < kRows; ++row)
+      if (random.below(3) != 0) positions_.push_back(row);
+  }
+  template <typename Body>
+  void for_selections(Random& random, const Body& body) {
+    cells_.positions = nullptr;
+    for (const std::size_t count :
+         {kRows, std::size_t{0}, std::size_t{7}, std::size_t{65}, random.below(kRows)})
+      body(cells_, count);
+    cells_.positions = positions_.data();
+    body(cells_, positions_.size());
+  }
+  /// Byte by byte.
+  std::vector<std::uint64_t> cells(std::size_t count) const {
+    std::vector<std::uint64_t> found(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t row =
+          cells_.first + (cells_.positions == nullptr ? i : cells_.positions[i]);
+      const std::byte* at = cells_.blocks + row / RowBlock::kRows * block_bytes_ +
+                            std::size_t{cells_.part.offset} * RowBlock::kRows +
+                            row % RowBlock::kRows * cells_.part.bytes;
+      for (std::size_t byte = cells_.part.bytes; byte-- != 0;)
+        found[i] = found[i] << 8 | static_cast<std::uint64_t>(at[byte]);
+      found[i] = found[i] >> cells_.shift & cells_.mask;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t kBlocks = 5;
+  static_assert(kRows <= (kBlocks - 1) * RowBlock::kRows);
+  std::size_t block_bytes_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> positions_;
+  PartCells cells_;
+};
+
 const DeltaKernels* vector_kernels() {
   if (!columns::force_kernel_route(columns::KernelRoute::kAvx512)) return nullptr;
   return &avx512_delta_kernels();
@@ -98,13 +152,50 @@ TEST_CASE("every route reads cells like the plain one, at any place and width") 
   CHECK(wrong == 0);
 }
 
+TEST_CASE("every route reads parts of rows like the plain one, and the plain one reads cells") {
+  const DeltaKernels* kernels = vector_kernels();
+  const DeltaKernels& plain = plain_delta_kernels();
+  Random random(33);
+  std::size_t wrong = 0;
+  for (int round = 0; round < 300; ++round) {
+    RandomBlocks blocks(random);
+    blocks.for_selections(random, [&](const PartCells& cells, std::size_t count) {
+      const std::vector<std::uint64_t> expected = blocks.cells(count);
+      std::vector<std::int64_t> found(count);
+      for (const bool is_narrow : {false, true}) {
+        std::vector<std::int64_t> wanted(count);
+        plain.part_integers(cells, count, is_narrow, wanted.data());
+        for (std::size_t i = 0; i < count; ++i)
+          wrong += wanted[i] == (is_narrow ? static_cast<std::int32_t>(expected[i])
+                                           : static_cast<std::int64_t>(expected[i]))
+                       ? 0
+                       : 1;
+        if (kernels == nullptr) continue;
+        kernels->part_integers(cells, count, is_narrow, found.data());
+        wrong += found == wanted ? 0 : 1;
+      }
+      if (cells.part.bytes > 4) return;
+      std::vector<std::uint32_t> codes(count);
+      std::vector<std::uint32_t> wanted(count);
+      const std::uint32_t greatest = plain.part_codes(cells, count, wanted.data());
+      for (std::size_t i = 0; i < count; ++i) wrong += wanted[i] == expected[i] ? 0 : 1;
+      wrong +=
+          greatest == (count == 0 ? 0 : *std::max_element(wanted.begin(), wanted.end())) ? 0 : 1;
+      if (kernels == nullptr) return;
+      wrong += kernels->part_codes(cells, count, codes.data()) == greatest ? 0 : 1;
+      wrong += codes == wanted ? 0 : 1;
+    });
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("every route finds the same settled rows") {
   const DeltaKernels* kernels = vector_kernels();
   Random random(32);
   std::size_t wrong = 0;
   std::size_t whole = 0;
   for (int i = 0; i < 2000; ++i) {
-    const std::size_t row_bytes = std::size_t{32} << random.below(3);
+    const std::size_t row_bytes = std::size_t{16} << random.below(4);
     const std::size_t count = random.below(3) == 0 ? 1 + random.below(64) : 64;
     const std::uint64_t snapshot = random.below(4) == 0 ? 0 : 2 + random.below(1u << 20);
     const std::uint64_t share = random.below(40);  // of rows that are not just old

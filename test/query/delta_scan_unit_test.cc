@@ -21,9 +21,10 @@ class LateRows {
   static constexpr std::int64_t kSeen = 10;
   static constexpr std::int64_t kLater = 20;
 
-  LateRows() {
+  explicit LateRows(DeltaLayout layout) {
     TableSchema schema("t");
     schema.column("n", Type::kInt64);
+    schema.delta_layout = layout;
     table_id_ = must(database_->create_table(schema));
     insert(0, kSeen);
     const engine::Table& table = *engine::DatabaseAccess::core(*database_).table(table_id_);
@@ -69,7 +70,7 @@ RangeCondition within(std::int64_t low, std::int64_t high) {
 }  // namespace
 
 TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") {
-  LateRows late;
+  LateRows late(GENERATE(DeltaLayout::kRows, DeltaLayout::kColumns));
   REQUIRE(late.rows() >= LateRows::kLater);
   REQUIRE(late.seen() == LateRows::kSeen);
   Totals totals;
@@ -94,7 +95,7 @@ TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") 
 }
 
 TEST_CASE("a ValueID out of range is damage if the row counts, for every reader", "[query]") {
-  LateRows late;
+  LateRows late(GENERATE(DeltaLayout::kRows, DeltaLayout::kColumns));
   std::uint64_t all = (std::uint64_t{1} << LateRows::kLater) - 1;
   Totals totals;
   CHECK_THROWS_AS(late.unit().add_up(0, 0, late.rows(), &all, totals), Failure);
@@ -110,7 +111,7 @@ TEST_CASE("a ValueID out of range is damage if the row counts, for every reader"
 }
 
 TEST_CASE("bounds at the ends of the integers exclude the right values", "[query]") {
-  LateRows late;
+  LateRows late(GENERATE(DeltaLayout::kRows, DeltaLayout::kColumns));
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
   const auto left = [&](RangeCondition range) {

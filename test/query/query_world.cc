@@ -132,8 +132,10 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows, bool finite)
                            "a text that is too long, and ends with b"})
     texts_.emplace_back(text);
   for (int i = 0; i < 30; ++i) texts_.push_back("text " + std::to_string(i));
-  const TableSchema large = large_schema();
-  const TableSchema small = small_schema();
+  TableSchema large = large_schema();
+  TableSchema small = small_schema();
+  if (seed % 3 == 1) large.in_columns();
+  if (seed % 5 == 1) small.in_columns();
   TableSchema now = large;
   if (seed % 4 >= 2) now.columns.resize(3);
   const TableId t = must(database_->create_table(now));

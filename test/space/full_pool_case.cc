@@ -57,6 +57,7 @@ TableSchema FullPoolCase::draw_schema() {
   if (random_.chance(90)) schema.primary_key({"id"});
   if (columns > 0 && random_.chance(40)) schema.key("second", {"c0", "id"});
   if (random_.chance(20)) schema.unique_key("third", {"id"}, {.ordered = true});
+  if (seed_ % 8 == 5) schema.in_columns();  // the rest is as the seed has always drawn it
   return schema;
 }
 

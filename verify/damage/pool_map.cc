@@ -252,10 +252,35 @@ class Mapper {
     const auto& chunk = at<RowChunkLayout>(offset);
     const std::uint64_t cells = std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
     add(Part::kRowChunk, true, offset, sizeof chunk + cells);
+    if (chunk.row_shape != 0) return map_rows_in_columns(offset);
     const std::uint64_t rows = offset + rounded(sizeof chunk + cells);
     for (std::uint64_t i = 0; i < chunk.row_count && i < kRowsMapped; ++i) {
       const std::uint64_t row = rows + i * chunk.row_bytes;
       if (at<std::uint64_t>(row) != 0) add(Part::kRow, false, row, chunk.row_bytes);
+    }
+  }
+
+  // The pool is at a multiple of RowBlock::kAlignment in memory.
+  void map_rows_in_columns(std::uint64_t offset) {
+    const auto& chunk = at<RowChunkLayout>(offset);
+    const std::uint64_t header =
+        rounded(sizeof chunk + std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout));
+    const std::uint64_t first =
+        (offset + header + RowBlock::kAlignment - 1) / RowBlock::kAlignment * RowBlock::kAlignment;
+    const std::span cells(reinterpret_cast<const columns::CellLayout*>(&chunk + 1),
+                          chunk.column_count);
+    const auto layout =
+        columns::RowLayout::from_pool(cells, chunk.row_bytes, columns::RowShape::kColumns);
+    FLUGS_CHECK(layout.ok());  // the pool is sound
+    for (std::uint64_t i = 0; i < chunk.row_count && i < kRowsMapped; ++i) {
+      const std::uint64_t in_block = i % RowBlock::kRows;
+      const std::uint64_t block = first + (i - in_block) * chunk.row_bytes;
+      const std::uint64_t stamps = block + in_block * RowBlock::kStampBytes;
+      if (at<std::uint64_t>(stamps) == 0) continue;
+      add(Part::kRow, false, stamps, RowBlock::kStampBytes);
+      for (const RowPart& part : layout->parts())
+        add(Part::kRow, false, block + part.offset * RowBlock::kRows + in_block * part.bytes,
+            part.bytes);
     }
   }
 

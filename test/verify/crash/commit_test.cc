@@ -35,6 +35,16 @@ TEST_CASE("no crash state of a transaction of many rows loses or tears it", "[cr
   must_hold({.protocol = "interleaved_intents", .nested_depth = 0});
 }
 
+TEST_CASE("no crash state of rows whose columns are apart loses or tears a transaction",
+          "[crash]") {
+  must_hold({.protocol = "in_columns"});
+  must_hold({.protocol = "in_columns", .hints = true});
+  must_hold({.protocol = "in_columns", .tears_words = true, .nested_depth = 0});
+  must_hold({.protocol = "large_in_columns", .nested_depth = 0});
+  must_hold({.protocol = "layouts", .nested_depth = 0});
+  must_hold({.protocol = "layouts", .hints = true, .nested_depth = 0});
+}
+
 TEST_CASE("no crash state of a slot that is used again and again loses a transaction", "[crash]") {
   must_hold({.protocol = "slot_turns"});
   must_hold({.protocol = "slot_turns", .tears_words = true});

@@ -13,22 +13,22 @@
 
 namespace flugs::crash {
 
+constexpr std::size_t kPageBytes = 4096;
+
 struct AlignedDelete {
   void operator()(std::byte* memory) const noexcept {
-    ::operator delete[](memory, std::align_val_t{pmem::kLineBytes});
+    ::operator delete[](memory, std::align_val_t{kPageBytes});
   }
 };
 using Image = std::unique_ptr<std::byte[], AlignedDelete>;
 
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kWordBytes = 8;
 constexpr std::size_t kWordsPerLine = pmem::kLineBytes / kWordBytes;
 
 Image new_image(std::size_t bytes) {
-  return Image(
-      static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{pmem::kLineBytes})));
+  return Image(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{kPageBytes})));
 }
 
 template <typename Line>

@@ -97,7 +97,7 @@ class RowComparison {
 }  // namespace
 
 std::string shape_of(const TableSchema& schema) {
-  std::string shape;
+  std::string shape = schema.delta_layout == DeltaLayout::kColumns ? "in columns " : "";
   for (const ColumnSchema& column : schema.columns)
     shape += fmt::format("{} {}{}{} ", column.name, static_cast<int>(column.type),
                          column.nullable && !column.auto_increment ? "" : "!",

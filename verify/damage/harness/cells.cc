@@ -1,9 +1,12 @@
-// A row layout and rows as they are in a pool. Any CellLayouts are accepted or refused; an accepted
-// layout reads and writes inside the row only, and text inside the pool only.
+// A row layout and rows as they are in a pool, side by side or in columns. Any CellLayouts are
+// accepted or refused; an accepted layout reads and writes inside the row, or its block, only, and
+// text inside the pool only.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -15,13 +18,13 @@ namespace {
 
 using namespace flugs::columns;
 
-/// Reads every cell of `row`, which is all the memory there is, writes it back, and reads it again.
-void use(const RowLayout& layout, std::vector<std::uint64_t>& row, std::size_t pool_bytes) {
-  auto* const bytes = reinterpret_cast<std::byte*>(row.data());
+/// Reads every cell of a row of `memory`, writes it back, and reads it again.
+void use(const RowLayout& layout, std::span<std::byte> memory, std::byte* bytes) {
+  const std::size_t pool_bytes = memory.size();
   for (std::size_t i = 0; i < layout.cells().size(); ++i) {
     const Cell cell = layout.load_cell(bytes, i);
     if (layout.kind(i) == CellKind::kText) {
-      const auto text = text_cell::view(layout.text_cell(bytes, i), bytes, pool_bytes);
+      const auto text = text_cell::view(layout.text_cell(bytes, i), memory.data(), pool_bytes);
       std::size_t sum = 0;
       for (const char c : text) sum += static_cast<unsigned char>(c);
       FLUGS_CHECK(sum <= text.size() * 255);
@@ -39,18 +42,32 @@ void use(const RowLayout& layout, std::vector<std::uint64_t>& row, std::size_t p
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 4) return 0;
-  const std::uint32_t row_bytes = 32u << (data[0] % 9);
+  const RowShape shape = data[0] < 128 ? RowShape::kRows : RowShape::kColumns;
+  const std::uint32_t row_bytes =
+      shape == RowShape::kRows ? 32u << (data[0] % 9) : 16u * (data[0] - 127u);
   const std::size_t columns = data[1] % 32;
   data += 2;
   size -= 2;
   std::vector<CellLayout> cells(columns);
   const std::size_t taken = std::min(size, columns * sizeof(CellLayout));
   if (taken != 0) std::memcpy(cells.data(), data, taken);
-  const auto layout = RowLayout::from_pool(cells, row_bytes);
+  const auto layout = RowLayout::from_pool(cells, row_bytes, shape);
   if (!layout.ok()) return 0;
-  std::vector<std::uint64_t> row(layout->row_bytes() / 8);
-  const std::size_t rest = std::min(size - taken, row.size() * 8);
-  if (rest != 0) std::memcpy(row.data(), data + taken, rest);
-  use(*layout, row, row.size() * 8);
+  // One row, or one block: all the memory there is.
+  struct alignas(flugs::RowBlock::kAlignment) Unit {
+    std::byte bytes[flugs::RowBlock::kAlignment];
+  };
+  const std::uint64_t bytes = layout->bytes_of_rows(1);
+  const std::uint64_t units = (bytes + sizeof(Unit) - 1) / sizeof(Unit);
+  const std::unique_ptr<Unit[]> held(new Unit[units]());
+  // The sanitizer watches the end of the memory.
+  std::byte* const first =
+      held[0].bytes + (shape == RowShape::kRows ? units * sizeof(Unit) - bytes : 0);
+  const std::span memory(first, bytes);
+  const std::size_t rest = std::min<std::size_t>(size - taken, bytes);
+  if (rest != 0) std::memcpy(memory.data(), data + taken, rest);
+  const std::uint64_t rows = shape == RowShape::kRows ? 1 : flugs::RowBlock::kRows;
+  for (std::uint64_t row = 0; row < rows; row += 21)
+    use(*layout, memory, const_cast<std::byte*>(layout->row_at(first, row)));
   return 0;
 }
