@@ -169,6 +169,12 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_foreign_key(
     char* table, const char* key, flugs_reference_action on_delete, flugs_reference_action
     on_update);
 
+#ifdef FLUGS_DRAFTS
+/** Of the table; without the call FLUGS_DELTA_ROWS. */
+FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_delta_layout(
+    flugs_schema* schema, flugs_delta_layout layout);
+#endif
+
 /** Frees it. */
 FLUGS_API void flugs_schema_free(flugs_schema* schema);
 
@@ -185,6 +191,12 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_ensure(
 /** Waits up to one second for all open transactions, then fails with FLUGS_BUSY. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_drop(flugs_database* database, uint32_t table);
 
+#ifdef FLUGS_DRAFTS
+/** Where rows that are inserted from then on lie. Rows that are there move when they are merged. */
+FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_set_delta_layout(
+    flugs_database* database, uint32_t table, flugs_delta_layout layout);
+#endif
+
 /** The id of the table of this name. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_find(
     flugs_database* database, const char* name, uint32_t* out);
@@ -195,7 +207,7 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_list(
     flugs_database* database, uint32_t* tables, size_t capacity, size_t* out);
 
 #ifdef FLUGS_DRAFTS
-/** The schema in JSON: name, columns, keys, checks and foreign keys. */
+/** The schema in JSON: name, layout, columns, keys, checks and foreign keys. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_describe(
     flugs_database* database, uint32_t table, char** out);
 #endif

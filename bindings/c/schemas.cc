@@ -230,6 +230,15 @@ flugs_error* flugs_schema_foreign_key(flugs_schema* schema, const char* name,
   });
 }
 
+flugs_error* flugs_schema_delta_layout(flugs_schema* schema, flugs_delta_layout layout) {
+  return with_schema(schema, [&](flugs_schema& s) -> flugs_error* {
+    if (layout < FLUGS_DELTA_ROWS || layout > FLUGS_DELTA_COLUMNS)
+      return misuse("layout: no such number");
+    s.core.delta_layout = static_cast<flugs::DeltaLayout>(layout);
+    return nullptr;
+  });
+}
+
 void flugs_schema_free(flugs_schema* schema) {
   if (flugs::c::is_handle(schema)) delete schema;
 }

@@ -63,6 +63,7 @@ std::string json_of(const TableSchema& schema) {
   for (const ColumnSchema& column : schema.columns) add_column(json, column);
   json.end_list();
   json.field("has_primary_key", schema.has_primary_key);
+  json.field("delta_layout", to_string(schema.delta_layout));
   json.key("keys").begin_list();
   for (const KeySchema& key : schema.keys) add_key(json, key);
   json.end_list();
@@ -94,6 +95,17 @@ flugs_error* flugs_table_drop(flugs_database* database, uint32_t table) {
     const flugs::TableId id(table);
     const flugs::c::About what = flugs::c::about(core, id);
     return to_c(core.drop_table(id), what);
+  });
+}
+
+flugs_error* flugs_table_set_delta_layout(flugs_database* database, uint32_t table,
+                                          flugs_delta_layout layout) {
+  return with_database(database, [&](flugs::Database& core) -> flugs_error* {
+    if (layout < FLUGS_DELTA_ROWS || layout > FLUGS_DELTA_COLUMNS)
+      return flugs::c::misuse("layout: no such number");
+    const flugs::TableId id(table);
+    return to_c(core.set_delta_layout(id, static_cast<flugs::DeltaLayout>(layout)),
+                flugs::c::about(core, id));
   });
 }
 

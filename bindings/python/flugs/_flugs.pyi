@@ -382,6 +382,10 @@ class Table:
     def keys(self) -> dict[str, tuple[str, ...]]:
         """The names of the keys, and their columns."""
 
+    @property
+    def layout(self) -> str:
+        """Where rows lie that are not merged yet: 'rows' or 'columns'."""
+
     def __repr__(self) -> str: ...
 
     def get(self, values: Any, key: str | None = None) -> dict[str, Any] | None:
@@ -616,14 +620,19 @@ class Database:
 
     def __exit__(self, type: object, value: object, traceback: object) -> bool: ...
 
-    def create_table(self, name: str, columns: Mapping[str, Column], *, if_not_exists: bool = False, primary_key: str | Iterable[str] | Key | None = None, unique: Mapping[str, str | Iterable[str] | Key] | None = None, keys: Mapping[str, str | Iterable[str] | Key] | None = None, checks: Mapping[str, Expr] | None = None, foreign_keys: Mapping[str, ForeignKey] | None = None) -> Table:
+    def create_table(self, name: str, columns: Mapping[str, Column], *, if_not_exists: bool = False, primary_key: str | Iterable[str] | Key | None = None, unique: Mapping[str, str | Iterable[str] | Key] | None = None, keys: Mapping[str, str | Iterable[str] | Key] | None = None, checks: Mapping[str, Expr] | None = None, foreign_keys: Mapping[str, ForeignKey] | None = None, layout: str = 'rows') -> Table:
         """
-        Creates a table. With `if_not_exists` a table that is there must have these columns and keys.
+        Creates a table. With `if_not_exists` a table that is there must have these columns and keys. With `layout` 'columns', rows that are not merged yet have their columns apart, which queries of few columns read faster.
         """
 
     def drop_table(self, table: str | Table) -> None: ...
 
     def rename_table(self, table: str | Table, name: str) -> None: ...
+
+    def set_layout(self, table: str | Table, layout: str) -> None:
+        """
+        Where rows lie that are inserted from then on, 'rows' or 'columns': see create_table.
+        """
 
     def add_column(self, table: str | Table, name: str, column: Column) -> None:
         """Existing rows have the default of the column, or None."""
@@ -636,7 +645,7 @@ class Database:
 
     def drop_key(self, table: str | Table, name: str) -> None: ...
 
-def open(path: str | os.PathLike[str], *, create: bool = True, exclusive: bool = False, read_only: bool = False, max_bytes: int = 0, segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False, crash_ring: bool = False, accept_lost_lines: bool = False) -> Database:
+def open(path: str | os.PathLike[str], *, create: bool = True, exclusive: bool = False, read_only: bool = False, max_bytes: int = 0, segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False, crash_ring: bool = False, accept_lost_lines: bool = False, automatic_merges: bool = True) -> Database:
     """
     Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.
     """

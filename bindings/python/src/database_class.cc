@@ -43,7 +43,8 @@ OpenMode mode_of(bool create, bool exclusive, bool read_only) {
 
 PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
                 std::uint64_t max_bytes, std::optional<std::uint64_t> segment_bytes,
-                std::uint32_t slots_max, bool wait, bool crash_ring, bool accept_lost_lines) {
+                std::uint32_t slots_max, bool wait, bool crash_ring, bool accept_lost_lines,
+                bool automatic_merges) {
   OpenOptions options;
   options.path = path_of(path);
   if (options.path == ":memory:") {
@@ -57,6 +58,7 @@ PyDatabase open(nb::handle path, bool create, bool exclusive, bool read_only,
   options.ready = wait ? Ready::kIndexesBuilt : Ready::kFirstAnswer;
   options.crash_ring = crash_ring;
   options.accept_lost_lines = accept_lost_lines;
+  options.merge_policy.automatic = automatic_merges;
   Database database;
   check(run_long([&](const std::stop_token& stop) {
     options.stop = stop;
@@ -95,7 +97,7 @@ PyTable create_table(const PyDatabase& self, const std::string& name, nb::handle
   for (const auto& [option, value] : options) {
     const std::string_view text = text_of(option);
     if (text != "primary_key" && text != "unique" && text != "keys" && text != "checks" &&
-        text != "foreign_keys")
+        text != "foreign_keys" && text != "layout")
       throw nb::type_error(("create_table has no argument " + std::string(text)).c_str());
   }
   const TableSchema schema = make_schema(name, columns, options);
@@ -204,9 +206,11 @@ void bind_schema_changes(nb::class_<PyDatabase>& database) {
                    " unique: Mapping[str, str | Iterable[str] | Key] | None = None,"
                    " keys: Mapping[str, str | Iterable[str] | Key] | None = None,"
                    " checks: Mapping[str, Expr] | None = None,"
-                   " foreign_keys: Mapping[str, ForeignKey] | None = None) -> Table"),
+                   " foreign_keys: Mapping[str, ForeignKey] | None = None,"
+                   " layout: str = 'rows') -> Table"),
            "Creates a table. With `if_not_exists` a table that is there must have these columns "
-           "and keys.")
+           "and keys. With `layout` 'columns', rows that are not merged yet have their columns "
+           "apart, which queries of few columns read faster.")
       .def(
           "drop_table",
           [](const PyDatabase& self, nb::handle name) {
@@ -222,7 +226,19 @@ void bind_schema_changes(nb::class_<PyDatabase>& database) {
                    [&](Database& db, const std::stop_token&) { return db.rename_table(id, to); });
           },
           "table"_a, "name"_a,
-          nb::sig("def rename_table(self, table: str | Table, name: str) -> None"));
+          nb::sig("def rename_table(self, table: str | Table, name: str) -> None"))
+      .def(
+          "set_layout",
+          [](const PyDatabase& self, nb::handle name, std::string_view layout) {
+            const TableId id = table_id(self, name);
+            const DeltaLayout wanted = delta_layout_of(layout);
+            change(self, [&](Database& db, const std::stop_token&) {
+              return db.set_delta_layout(id, wanted);
+            });
+          },
+          "table"_a, "layout"_a,
+          nb::sig("def set_layout(self, table: str | Table, layout: str) -> None"),
+          "Where rows lie that are inserted from then on, 'rows' or 'columns': see create_table.");
 }
 
 void bind_column_changes(nb::class_<PyDatabase>& database) {
@@ -398,10 +414,12 @@ void bind_database(nb::module_& module) {
       "open", &open, "path"_a, nb::kw_only(), "create"_a = true, "exclusive"_a = false,
       "read_only"_a = false, "max_bytes"_a = 0, "segment_bytes"_a = nb::none(), "slots_max"_a = 128,
       "wait"_a = false, "crash_ring"_a = false, "accept_lost_lines"_a = false,
+      "automatic_merges"_a = true,
       nb::sig("def open(path: str | os.PathLike[str], *, create: bool = True,"
               " exclusive: bool = False, read_only: bool = False, max_bytes: int = 0,"
               " segment_bytes: int | None = None, slots_max: int = 128, wait: bool = False,"
-              " crash_ring: bool = False, accept_lost_lines: bool = False) -> Database"),
+              " crash_ring: bool = False, accept_lost_lines: bool = False, automatic_merges: bool "
+              "= True) -> Database"),
       "Opens a pool, and creates it if it is not there; ':memory:' is a database in memory.");
 }
 

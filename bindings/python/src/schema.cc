@@ -108,6 +108,12 @@ KeySchema make_key(std::string_view name, nb::handle key, bool unique) {
   return made;
 }
 
+DeltaLayout delta_layout_of(std::string_view layout) {
+  for (const DeltaLayout known : {DeltaLayout::kRows, DeltaLayout::kColumns})
+    if (layout == to_string(known)) return known;
+  throw nb::value_error("layout must be 'rows' or 'columns'");
+}
+
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options) {
   TableSchema schema{std::string(name)};
   std::vector<KeySchema> of_columns;
@@ -127,6 +133,8 @@ TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle op
     for (const auto& [check_name, condition] : copy_of(checks))
       schema.check(std::string(text_of(check_name)), to_expr(condition));
   add_foreign_keys(schema, option(options, "foreign_keys"));
+  if (const nb::object layout = option(options, "layout"); !layout.is_none())
+    schema.delta_layout = delta_layout_of(text_of(layout));
   return schema;
 }
 

@@ -69,6 +69,11 @@ nb::dict keys_of(const PyTable& self) {
   return keys;
 }
 
+std::string_view layout_of(const PyTable& self) {
+  const Session::Use use(*self.session);
+  return to_string(self.session->table(self.name).schema.delta_layout);
+}
+
 void bind_reads(nb::class_<PyTable>& table) {
   table
       .def(
@@ -237,6 +242,8 @@ void bind_table(nb::module_& module) {
           nb::sig("def columns(self) -> list[str]"), "The names of the columns.")
       .def_prop_ro("keys", &keys_of, nb::sig("def keys(self) -> dict[str, tuple[str, ...]]"),
                    "The names of the keys, and their columns.")
+      .def_prop_ro("layout", &layout_of, nb::sig("def layout(self) -> str"),
+                   "Where rows lie that are not merged yet: 'rows' or 'columns'.")
       .def("__repr__", [](const PyTable& self) { return "<flugs.Table " + self.name + ">"; });
   bind_reads(table);
   bind_table_writes(table);

@@ -248,6 +248,28 @@ def test_schemas_change(db, sales):
     assert db.tables() == []
 
 
+def test_layouts_of_the_delta(db):
+    apart = db.create_table("apart", {"n": flugs.int64, "t": flugs.string}, layout="columns")
+    assert apart.layout == "columns"
+    apart.insert_rows([(n, f"text {n}") for n in range(100)])
+    db.set_layout(apart, "rows")
+    apart.insert_rows([(n, None) for n in range(100, 200)])
+    assert apart.layout == "rows"
+    assert sorted(row["n"] for row in apart.query()) == list(range(200))
+    assert db.create_table("together", {"n": flugs.int64}).layout == "rows"
+    with pytest.raises(ValueError, match="layout must be"):
+        db.set_layout(apart, "diagonal")
+    with pytest.raises(ValueError, match="layout must be"):
+        db.create_table("diagonal", {"n": flugs.int64}, layout="diagonal")
+
+
+def test_merges_only_when_asked(tmp_path):
+    with flugs.open(tmp_path / "pool", automatic_merges=False) as db:
+        table = db.create_table("t", {"n": flugs.int64})
+        table.insert_rows([(n,) for n in range(1000)])
+        assert db.merge(table)["rows"] == 1000
+
+
 def test_tables_are_made_once_and_described(db):
     columns = {"a": flugs.int64.not_null(), "b": flugs.decimal(2).default(Decimal("0.50")),
                "c": flugs.string.unique()}

@@ -177,6 +177,13 @@ enum {
   FLUGS_ENCODING_DIRECT = 2,      /**< The values themselves. */
 };
 
+/** Where the cells of a table's rows lie in the delta: flugs/schema.h. */
+typedef int32_t flugs_delta_layout;
+enum {
+  FLUGS_DELTA_ROWS = 0,     /**< Side by side in the row. */
+  FLUGS_DELTA_COLUMNS = 1,  /**< Each column apart. */
+};
+
 /** What happens to referring rows when the row that they refer to is deleted or changed. */
 typedef int32_t flugs_reference_action;
 enum {

@@ -60,6 +60,8 @@ static flugs_schema* customers(void) {
       flugs_expr_binary(FLUGS_OP_GREATER_EQUAL, column("credit"), int64_constant(0))));
   FAILS(flugs_schema_check(schema, NULL, column("id")), FLUGS_INVALID_ARGUMENT, "name");
   FAILS(flugs_schema_check(schema, "c", NULL), FLUGS_INVALID_ARGUMENT, "expression 0");
+  OK(flugs_schema_delta_layout(schema, FLUGS_DELTA_COLUMNS));
+  FAILS(flugs_schema_delta_layout(schema, 2), FLUGS_INVALID_ARGUMENT, "layout");
   return schema;
 }
 
@@ -92,7 +94,12 @@ static void tables_describe_themselves(flugs_database* database, uint32_t table,
   check_has(text, "{\"name\":\"both\",\"columns\":[\"mail\",\"id\"],\"unique\":true,\"ordered\":");
   check_has(text, "\"hashed_columns\":1}");
   check_has(text, "\"checks\":[{\"name\":\"paid\",\"condition\":\"credit >= 0.00\"}]");
+  check_has(text, "\"delta_layout\":\"columns\"");
   flugs_text_free(text);
+  OK(flugs_table_set_delta_layout(database, order, FLUGS_DELTA_COLUMNS));
+  OK(flugs_table_set_delta_layout(database, order, FLUGS_DELTA_ROWS));
+  FAILS(flugs_table_set_delta_layout(database, order, 2), FLUGS_INVALID_ARGUMENT, "layout");
+  FAILS(flugs_table_set_delta_layout(database, 99, FLUGS_DELTA_ROWS), FLUGS_NOT_FOUND, "");
   OK(flugs_table_describe(database, order, &text));
   check_has(
       text,
