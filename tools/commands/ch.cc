@@ -12,6 +12,7 @@
 #include "bench/tpcc/tpcc_load.h"
 #include "tools/report/query_report.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/text_table.h"
@@ -173,6 +174,7 @@ class ChCommand {
                     "the pool already holds TPC-C's tables, but a run needs a new population: name "
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
+    if (Status s = lay_out_tables(database, options_.query.layout); !s.ok()) return s;
     // The eleven queries here need none of them. Queries in SQL on a kept pool need them.
     Status made = bench::make_ch_tables(database, population.seed);
     if (!made.ok()) return made;

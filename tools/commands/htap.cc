@@ -21,6 +21,7 @@
 #include "tools/report/htap_report.h"
 #include "tools/report/tpcc_report.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/run_options.h"
@@ -178,6 +179,7 @@ class HtapCommand {
     Database& database = pool.database;
     FLUGS_ASSIGN(const bench::TpccTables tables,
                  bench::create_tpcc_tables(database, options_.population.warehouses));
+    FLUGS_TRY(lay_out_tables(database, options_.database.layout));
     FLUGS_ASSIGN(const KeyId freshness, bench::create_freshness_table(database, clients.users));
     FLUGS_TRY(fill(database, tables, figures));
     if (options_.database.merge.first) {
@@ -295,6 +297,7 @@ void add_htap(CLI::App& app, Action& action) {
   command->add_flag("!--no-check", options->check,
                     "Do not check TPC-C's consistency conditions after each run");
   add_index_option(*command, options->database.index_place);
+  add_layout_option(*command, options->database.layout);
   add_isolation_option(*command, options->database.isolation);
   add_clock_option(*command, options->database.clock);
   add_json_option(*command, options->json);

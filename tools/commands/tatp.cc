@@ -15,6 +15,7 @@
 #include "tools/report/shared_word_report.h"
 #include "tools/support/cleanup.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/latency_text.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
@@ -37,6 +38,7 @@ struct TatpOptions {
   bench::ScmModel scm;
   TatpMerge merge;
   IndexPlace index_place = kDefaultIndexPlace;
+  DeltaLayout layout = DeltaLayout::kRows;
   Isolation isolation = Isolation::kSnapshot;
   bool prepares = false;
   CommitOptions commit;
@@ -146,6 +148,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;
   json["index"] = to_string(options.index_place);
+  json["layout"] = to_string(options.layout);
   json["dram_index_bytes"] = run.after.dram_index_bytes;
   json["hint_index_bytes"] = run.after.hint_index_bytes;
   json["lookahead"] = options.lookahead;
@@ -341,6 +344,7 @@ class TatpCommand {
                     "the pool already holds TATP's tables, but a run needs a new population: name "
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
+    if (Status s = lay_out_tables(database, options_.layout); !s.ok()) return s;
     const bench::Population population(options_.population);
     Result<bench::LoadResult> load =
         bench::load_population(database, tables.value(), population, options_.load_threads,
@@ -453,6 +457,7 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
   add_index_option(*command, options->index_place);
+  add_layout_option(*command, options->layout);
   add_isolation_option(*command, options->isolation);
   command->add_flag("--prepared", options->prepares, "Look rows up through Database::prepare");
   add_clock_option(*command, options->clock);

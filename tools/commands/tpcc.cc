@@ -15,6 +15,7 @@
 #include "tools/report/tpcc_peers.h"
 #include "tools/report/tpcc_report.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/pool_file.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/run_options.h"
@@ -139,6 +140,7 @@ class TpccCommand {
                     "the pool already holds TPC-C's tables, but a run needs a new population: name "
                     "a different pool, or none");
     if (!tables.ok()) return tables.status();
+    if (Status s = lay_out_tables(database, options_.database.layout); !s.ok()) return s;
     Result<bench::TpccLoad> load = bench::load_tpcc(
         database, *tables, population, [this](std::uint64_t done, std::uint64_t total) {
           bar_.update("loading", done, total, "orders");

@@ -9,6 +9,7 @@
 
 #include "bench/support/environment.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/text_table.h"
 
 namespace flugs::tools {
@@ -16,6 +17,7 @@ namespace flugs::tools {
 void add_query_options(CLI::App& command, QueryOptions& options) {
   add_used_pool_options(command, options.pool, options.keep);
   add_index_option(command, options.index_place);
+  add_layout_option(command, options.layout);
   command.add_option("--threads", options.run.threads, "Threads that work on a query")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
@@ -61,6 +63,7 @@ bench::Json query_header(const QueryOptions& options, const Statistics& statisti
           {"dirty_shutdowns", statistics.dirty_shutdowns},
           {"guarantee", statistics.guarantee},
           {"index", to_string(statistics.index_place)},
+          {"layout", to_string(options.layout)},
           {"threads", options.run.threads},
           {"runs", options.run.runs}};
 }

@@ -18,6 +18,7 @@ namespace flugs::tools {
 struct QueryOptions {
   std::string pool;
   IndexPlace index_place = kDefaultIndexPlace;  ///< of a pool that is made
+  DeltaLayout layout = DeltaLayout::kRows;      ///< of the tables
   bench::QueryRunOptions run{default_load_threads(), 5};
   bool explain = false;
   bool keep = false;

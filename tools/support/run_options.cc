@@ -1,4 +1,5 @@
 #include "tools/support/run_options.h"
+#include "tools/support/delta_layout.h"
 
 #include <chrono>
 
@@ -43,6 +44,7 @@ bench::Json PoolRunOptions::json(const Statistics& statistics) const {
   json["durability"] = {{"kind", durability_name(commit.durability)}};
   if (commit.durability == Durability::kSoon) json["durability"]["soon_ms"] = commit.soon.count();
   json["index"] = to_string(index_place);
+  json["layout"] = to_string(layout);
   json["isolation"] = to_string(isolation);
   json["clock"] = to_string(statistics.clock);
   json["merge"] = name_of(merge.mode);
@@ -62,6 +64,7 @@ void add_run_pool_options(CLI::App& command, PoolRunOptions& options) {
 void add_run_options(CLI::App& command, PoolRunOptions& options) {
   add_merge_options(command, options.merge);
   add_index_option(command, options.index_place);
+  add_layout_option(command, options.layout);
   add_isolation_option(command, options.isolation);
   add_clock_option(command, options.clock);
   add_journal_options(command, options.restart_budget_ms, options.journal_mb);

@@ -15,6 +15,7 @@ struct PoolRunOptions {
   bool keep = false;
   TatpMerge merge;
   IndexPlace index_place = kDefaultIndexPlace;
+  DeltaLayout layout = DeltaLayout::kRows;
   Isolation isolation = Isolation::kSnapshot;
   CommitOptions commit;
   std::uint32_t restart_budget_ms = 20;
