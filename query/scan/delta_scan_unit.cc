@@ -12,8 +12,7 @@
 
 namespace flugs::query {
 
-// In most blocks of 64, every row was committed before the snapshot and is not deleted. Stamps of
-// other rows are resolved one by one.
+// Whole parts of a chunk in columns are looked up in what earlier scans have found.
 std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
                                    std::uint64_t* mask) const noexcept {
   FLUGS_DCHECK(first % 64 == 0);
@@ -22,6 +21,42 @@ std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
     std::fill_n(mask, (count + 63) / 64, 0);
     return 0;
   }
+  if (chunk_.seen == nullptr) return visible_by_stamps(first, count, mask, nullptr);
+  std::size_t seen = 0;
+  for (std::size_t done = 0; done < count;) {
+    const auto row = static_cast<std::uint32_t>(first + done);
+    const std::size_t in_part = SeenParts::kRows - row % SeenParts::kRows;
+    const std::size_t n = std::min(count - done, in_part);
+    seen += n == SeenParts::kRows ? visible_in_part(row / SeenParts::kRows, mask + done / 64)
+                                  : visible_by_stamps(row, n, mask + done / 64, nullptr);
+    done += n;
+  }
+  return seen;
+}
+
+std::size_t DeltaScanUnit::visible_in_part(std::uint32_t part, std::uint64_t* mask) const noexcept {
+  if (chunk_.seen->find(part, visibility_.snapshot(), mask))
+    return columns::count_bits(mask, 0, SeenParts::kRows);
+  const std::uint64_t ticket = chunk_.seen->ticket(part);
+  bool is_final = ticket != SeenParts::kNone;
+  const std::size_t seen =
+      visible_by_stamps(part * SeenParts::kRows, SeenParts::kRows, mask, &is_final);
+  if (is_final) chunk_.seen->keep(part, ticket, visibility_.snapshot(), mask);
+  return seen;
+}
+
+// Whether this snapshot and all later ones agree about the row, unless a tag comes.
+bool DeltaScanUnit::stays_as_it_is(const mvcc::VersionLayout& version) const noexcept {
+  const mvcc::Stamp created = mvcc::load_stamp(version.created);
+  const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
+  return created <= visibility_.snapshot() && deleted <= visibility_.snapshot();
+}
+
+// In most blocks of 64, every row was committed before the snapshot and is not deleted. Stamps of
+// other rows are resolved one by one. Makes `is_final` false if a later snapshot may see other
+// rows.
+std::size_t DeltaScanUnit::visible_by_stamps(std::uint32_t first, std::size_t count,
+                                             std::uint64_t* mask, bool* is_final) const noexcept {
   const DeltaKernels& kernels = delta_kernels();
   const std::size_t stride = chunk_.layout->stride();
   std::size_t seen = 0;
@@ -34,6 +69,7 @@ std::size_t DeltaScanUnit::visible(std::uint32_t first, std::size_t count,
          rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
       const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(row + i * stride);
+      if (is_final != nullptr && *is_final) *is_final = stays_as_it_is(version);
       bits |= std::uint64_t{visibility_.sees(version)} << i;
     }
     *mask = bits;

@@ -60,7 +60,13 @@ class DeltaScanUnit : public ScanUnit {
 
  private:
   using RowLayout = columns::RowLayout;
+  using SeenParts = engine::SeenParts;
   struct Step;
+
+  std::size_t visible_by_stamps(std::uint32_t first, std::size_t count, std::uint64_t* mask,
+                                bool* is_final) const noexcept;
+  std::size_t visible_in_part(std::uint32_t part, std::uint64_t* mask) const noexcept;
+  bool stays_as_it_is(const mvcc::VersionLayout& version) const noexcept;
   static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first-level cache
   static constexpr std::size_t kBlocksAhead = 4;
 

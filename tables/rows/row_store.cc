@@ -42,6 +42,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnA
       headers_(pool, layout.table_id, columns, owner_, geometry_),
       layouts_(columns),
       chunks_in_dram_(chunks_max(geometry_)),
+      seen_(chunks_max(geometry_)),
       chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Chunks::kRows) {}
 
 RowStore::~RowStore() {
@@ -117,6 +118,23 @@ bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
         group != nullptr && column < group->column_count() && group->edition(column) == edition)
       return true;
   return is_read_as(column, edition, false);
+}
+
+// Chunks that still grow, or are too small, are left out.
+RowStore::ChunkView RowStore::chunk(std::size_t index, std::uint32_t rows_limit) const {
+  FLUGS_DCHECK(index < chunk_count());
+  const RowChunk& chunk = chunks_in_dram_[index];
+  const std::uint64_t end = geometry_.first_of(index + 1);
+  const std::uint64_t limit = std::min<std::uint64_t>(end, rows_limit);
+  ChunkView view{chunk.first_address(),
+                 chunk.layout,
+                 chunk.row_bytes,
+                 chunk.first_row,
+                 limit <= chunk.first_row ? 0 : static_cast<std::uint32_t>(limit - chunk.first_row),
+                 &chunk.used_parts};
+  if (chunk.is_in_columns && limit == end && rows_in(index) >= SeenParts::kRows)
+    view.seen = &seen_.for_scan(index, rows_of(index));
+  return view;
 }
 
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,

@@ -13,13 +13,13 @@
 #include "base/shared_words.h"
 #include "base/stable_array.h"
 #include "flugs/function_ref.h"
-#include "mvcc/stamps.h"
 #include "pmem/space/chunk_list.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/row_chunk.h"
 #include "tables/rows/row_chunk_headers.h"
 #include "tables/rows/row_layouts.h"
 #include "tables/rows/row_view.h"
+#include "tables/rows/seen_parts.h"
 
 namespace flugs::pmem {
 class WarmList;
@@ -121,13 +121,17 @@ class RowStore final {
   mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
     return chunk_with(row).stamped_version(row);
   }
-  /// Tells scans of main that the row's deleted word has the caller's tag; take_mark_back tells
-  /// them that the tag will be taken back. A scan of a chunk reads every entry anyway. Returns
-  /// whether the row is in main.
+  /// Tells scans that the row's deleted word has the caller's tag; take_mark_back tells scans of
+  /// main that the tag will be taken back. A scan of rows side by side reads every entry anyway.
+  /// Returns whether the row is in main.
   bool mark_deleted(std::uint32_t row) noexcept {
     const RowChunk& chunk = chunk_with(row);
     RowGroup* group = chunk.group_now();
-    if (__builtin_expect(group == nullptr, 1)) return false;
+    if (__builtin_expect(group == nullptr, 1)) {
+      if (__builtin_expect(chunk.is_in_columns, 0))
+        seen_.note_tag(geometry_.chunk_of(row), row - chunk.first_row);
+      return false;
+    }
     group->mark_deleted(row - chunk.first_row);
     return true;
   }
@@ -174,6 +178,7 @@ class RowStore final {
     std::uint32_t first_row = 0;
     std::uint32_t row_count = 0;
     const std::uint64_t* used_parts = nullptr;  ///< as RowChunk::used_parts
+    SeenParts* seen = nullptr;                  ///< null: read the stamps
 
     const std::byte* row(std::uint32_t i) const noexcept { return layout->row_at(rows, i); }
     /// Whether no transaction has ever written one of these rows, at least one, since the chunk was
@@ -183,23 +188,19 @@ class RowStore final {
       return (__atomic_load_n(used_parts, __ATOMIC_ACQUIRE) & parts) == 0;
     }
   };
-  /// Call it before a row gets the stamp of its creation.
-  void note_used(std::uint32_t row) noexcept {
-    chunks_in_dram_[geometry_.chunk_of(row)].note_used(row);
+  /// Gives a row that no reader can reach the stamps of a transaction's new row.
+  void begin_row(std::uint32_t row, mvcc::Stamp tag) noexcept {
+    RowChunk& chunk = chunks_in_dram_[geometry_.chunk_of(row)];
+    chunk.note_used(row);
+    auto& version = *reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
+    mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+    mvcc::store_stamp(version.created, tag);
+    if (__builtin_expect(chunk.is_in_columns, 0))
+      seen_.note_tag(geometry_.chunk_of(row), row - chunk.first_row);
   }
   /// `index` must be below chunk_count(). Leaves out rows from `rows_limit` on, an earlier
   /// rows_end().
-  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
-    FLUGS_DCHECK(index < chunk_count());
-    const RowChunk& chunk = chunks_in_dram_[index];
-    const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
-    return {chunk.first_address(),
-            chunk.layout,
-            chunk.row_bytes,
-            chunk.first_row,
-            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row),
-            &chunk.used_parts};
-  }
+  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const;
 
   /// The row's previous version in this process's life, kNoRow if none. Set it before an index
   /// publishes the row.
@@ -273,7 +274,7 @@ class RowStore final {
     return most != 0 && delta_bytes() >= most;
   }
   std::size_t dram_bytes() const noexcept {
-    return previous_bytes_.load(std::memory_order_relaxed);
+    return previous_bytes_.load(std::memory_order_relaxed) + seen_.bytes();
   }
   void release_all();
   /// Opening: adds chunks and groups, the newest first.
@@ -365,6 +366,7 @@ class RowStore final {
     pmem::Extent extent;
     std::uint32_t* previous;
     std::unique_ptr<RowGroup> group;
+    std::unique_ptr<SeenParts> seen;
   };
 
   std::uint64_t bytes_of(const RowChunk& chunk, std::size_t index) const noexcept;
@@ -393,6 +395,7 @@ class RowStore final {
   RowChunkHeaders headers_;
   RowLayouts layouts_;
   StableArray<RowChunk> chunks_in_dram_;
+  mutable SeenChunks seen_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint64_t> row_limit_{0};
   std::atomic<std::size_t> chunk_count_{0};

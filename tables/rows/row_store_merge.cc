@@ -112,7 +112,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
       return std::move(bytes).status();
   const std::uint64_t old_bytes = bytes_of(chunk, index);
   if (chunk.group_now() == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
-  replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
+  replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr, nullptr});
   Replaced& replaced = replaced_.back();
   chunk_list_.replace(index, extent, persister,
                       extent.bytes == 0 ? headers_.tag_of_nothing(index) : std::uint16_t{0});
@@ -122,6 +122,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
   if (replaced.previous != nullptr)
     previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
   replaced.group.reset(chunk.group_now());
+  replaced.seen = seen_.take(index);
   if (group == nullptr) {
     const columns::RowLayout* layout = layouts_.shared(headers_.layout_of_made(extent.offset));
     __atomic_store_n(&chunk.layout, layout, __ATOMIC_RELEASE);

@@ -90,10 +90,7 @@ Status ColumnsWriter::store(std::size_t rows) {
   }
   const mvcc::Stamp tag = context_.visibility.own_tag();
   for (std::size_t i = 0; i < rows; ++i) {
-    auto& version = *reinterpret_cast<mvcc::VersionLayout*>(block_->addresses[i]);
-    data_.rows.note_used(taken[i]);
-    mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-    mvcc::store_stamp(version.created, tag);
+    data_.rows.begin_row(taken[i], tag);
     data_.rows.forget_previous(taken[i]);
   }
   return {};

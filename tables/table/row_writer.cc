@@ -316,10 +316,7 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
     layout.store(target, i,
                  data_.is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
   }
-  mvcc::VersionLayout& version = data_.rows.version(row);
-  data_.rows.note_used(row);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context_.visibility.own_tag());
+  data_.rows.begin_row(row, context_.visibility.own_tag());
   data_.rows.forget_previous(row);
   return {};
 }
@@ -457,10 +454,7 @@ Result<std::uint32_t> RowWriter::make_version(const RowChunk& chunk, std::uint32
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     to.store(target, changes[i].column.value(), context_.scratch.cells[i]);
-  mvcc::VersionLayout& version = fresh_chunk.version(*fresh);
-  data_.rows.note_used(*fresh);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context_.visibility.own_tag());
+  data_.rows.begin_row(*fresh, context_.visibility.own_tag());
   return fresh;
 }
 

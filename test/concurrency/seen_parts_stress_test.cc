@@ -1,0 +1,134 @@
+// Scans of columns in the delta beside transactions that take back what scans have kept.
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "flugs/query.h"
+#include "tables/rows/seen_parts.h"
+#include "test/support/complaint.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+using engine::SeenParts;
+using Mask = std::array<std::uint64_t, SeenParts::kWords>;
+
+constexpr std::uint32_t kPart = 1;
+
+}  // namespace
+
+TEST_CASE("a scan finds no mixture of two answers", "[concurrency]") {
+  SeenParts seen(2 * SeenParts::kRows);
+  std::atomic<bool> ends{false};
+  Complaint complaint;
+  std::atomic<int> found_some{0};
+  const auto keeps = [&](std::uint64_t first) {
+    for (std::uint64_t round = 0; !ends; ++round) {
+      const std::uint64_t ticket = seen.ticket(kPart);
+      Mask mask;
+      mask.fill(first + round);
+      if (ticket != SeenParts::kNone) seen.keep(kPart, ticket, 1, mask.data());
+      if (round % 3 == 0) seen.note_tag(kPart * SeenParts::kRows);
+    }
+  };
+  std::thread one(keeps, 0);
+  std::thread other(keeps, std::uint64_t{1} << 40);
+  for (int i = 0; i < rounds_of(200'000, 20'000); ++i) {
+    Mask mask;
+    if (!seen.find(kPart, 1, mask.data())) continue;
+    found_some.fetch_add(1, std::memory_order_relaxed);
+    for (const std::uint64_t word : mask) complaint.expect(word == mask[0], "a mixture");
+  }
+  ends = true;
+  one.join();
+  other.join();
+  CHECK(complaint.what() == "");
+  CHECK(found_some > 0);
+}
+
+namespace {
+
+/// Accounts in columns. Each transaction moves money between two of them, or puts a new account in
+/// the place of an old one: the sum that a snapshot sees is always the same.
+class Accounts {
+ public:
+  static constexpr std::int64_t kAccounts = 5000;
+  static constexpr std::int64_t kEach = 100;
+
+  Accounts() {
+    TableSchema schema("accounts");
+    schema.column("id", Type::kInt64).column("money", Type::kInt64).direct().primary_key({"id"});
+    table_ = must(database_->create_table(schema.in_columns()));
+    Transaction t = must(database_->begin());
+    for (std::int64_t id = 0; id < kAccounts; ++id)
+      must(t.insert(table_, {Value::int64(id), Value::int64(kEach)}));
+    must(t.commit());
+  }
+
+  void move(std::uint64_t draw, Complaint& complaint) {
+    auto t = database_->begin();
+    if (!complaint.expect(t.ok(), "begin")) return;
+    const auto from = static_cast<std::int64_t>(draw % kAccounts);
+    const auto to = static_cast<std::int64_t>(draw / kAccounts % kAccounts);
+    if (from == to) return;
+    if (add(*t, from, -1) && add(*t, to, 1) && draw % 8 != 0) {
+      const Status committed = t->commit();
+      complaint.expect(committed.ok() || committed.code() == StatusCode::kConflict, "commit");
+    }  // else undone
+  }
+  std::int64_t sum(Complaint& complaint) {
+    auto t = database_->begin(AccessMode::kReadOnly);
+    if (!complaint.expect(t.ok(), "begin")) return 0;
+    auto result =
+        query::Query::table("accounts").group_by({}, {query::sum(query::col("money"))}).run(*t);
+    if (!complaint.expect(result.ok(), "query")) return 0;
+    const auto found = result->get<std::int64_t>(0, 0);
+    return found.ok() ? *found : 0;
+  }
+
+ private:
+  bool add(Transaction& t, std::int64_t id, std::int64_t money) {
+    const auto row = t.get({table_, 0}, {Value::int64(id)});
+    if (!row.ok()) return false;
+    const std::int64_t now = row->get_unchecked<std::int64_t>(ColumnId(1));
+    return t.update(table_, row->id(), {{ColumnId(1), Value::int64(now + money)}}).ok();
+  }
+
+  TemporaryDatabase database_;
+  TableId table_;
+};
+
+}  // namespace
+
+TEST_CASE("queries beside writers see one moment of a table in columns", "[concurrency]") {
+  Accounts accounts;
+  Complaint complaint;
+  std::atomic<bool> ends{false};
+  std::atomic<int> sums{0};
+  std::thread reader([&] {
+    while (!ends) {
+      const std::int64_t sum = accounts.sum(complaint);
+      complaint.expect(sum == Accounts::kAccounts * Accounts::kEach, "the sum changed");
+      ++sums;
+    }
+  });
+  std::thread writer([&] {
+    std::uint64_t draw = 88172645463325252U;
+    for (int i = 0; i < rounds_of(30'000, 3'000) || sums < 3; ++i) {
+      draw ^= draw << 13;
+      draw ^= draw >> 7;
+      draw ^= draw << 17;
+      accounts.move(draw, complaint);
+    }
+    ends = true;
+  });
+  writer.join();
+  reader.join();
+  CHECK(complaint.what() == "");
+  for (int i = 0; i < 3; ++i)  // answers that are kept now
+    CHECK(accounts.sum(complaint) == Accounts::kAccounts * Accounts::kEach);
+}
+
+}  // namespace flugs::test
