@@ -16,7 +16,7 @@ install(FILES ${PROJECT_BINARY_DIR}/flugs-config.cmake
               ${PROJECT_BINARY_DIR}/flugs-config-version.cmake DESTINATION ${config_dir})
 
 # A static library leaves its own dependencies to whoever links it.
-set(FLUGS_PC_PACKAGES "libxxhash, fmt")
+set(FLUGS_PC_PACKAGES "libxxhash, re2, fmt")
 if(BUILD_SHARED_LIBS)
   set(FLUGS_PC_REQUIRES "")
 else()

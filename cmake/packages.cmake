@@ -6,10 +6,11 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED CONFIG)
 pkg_check_modules(PMEMOBJ REQUIRED libpmemobj>=1.12)  # headers; loaded at run time
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 
 # What a program that links the static library has to link too; also in cmake/flugs-config.cmake.in
 # and cmake/flugs.pc.in.
-set(FLUGS_PACKAGES PkgConfig::XXHASH fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
+set(FLUGS_PACKAGES PkgConfig::XXHASH PkgConfig::RE2 fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
 
 # The tool `flugs` needs two packages of headers. Without them a project that wants the library only
 # gets the library only.

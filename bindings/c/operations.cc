@@ -93,7 +93,10 @@ Arity arity_of(flugs_op op) {
     case FLUGS_OP_ROUND:
       return {1, 2};
     case FLUGS_OP_LIKE:
+    case FLUGS_OP_REGEXP_EXTRACT:
       return {2, 3};
+    case FLUGS_OP_REGEXP_REPLACE:
+      return {3, 4};
     case FLUGS_OP_CONCAT:
       return {1, kMany};
     case FLUGS_OP_BETWEEN:
@@ -257,13 +260,35 @@ Status like_of(const TakenExpressions& of, Expr& out) {
 Status text_test(flugs_op op, const TakenExpressions& of, Expr& out) {
   if (!is_text(of[1]))
     return refused(
-        "FLUGS_OP_STARTS_WITH, _ENDS_WITH, _CONTAINS: the second argument must be a "
+        "FLUGS_OP_STARTS_WITH, _ENDS_WITH, _CONTAINS, _MATCHES: the second argument must be a "
         "constant text");
   const std::string_view text = text_of(of[1]);
   const Expr& a = of.expression(0);
   if (op == FLUGS_OP_STARTS_WITH) out = a.starts_with(text);
   if (op == FLUGS_OP_ENDS_WITH) out = a.ends_with(text);
   if (op == FLUGS_OP_CONTAINS) out = a.contains(text);
+  if (op == FLUGS_OP_MATCHES) out = a.matches(text);
+  return {};
+}
+
+Status extract_of(const TakenExpressions& of, Expr& out) {
+  const std::optional<std::int32_t> group = of.size() == 3 ? integer_of(of[2]) : std::optional(0);
+  if (!is_text(of[1]) || !group || *group < 0)
+    return refused(
+        "FLUGS_OP_REGEXP_EXTRACT: the pattern must be a constant text, and the group a constant "
+        "integer from 0 on");
+  out = query::regexp_extract(of.expression(0), text_of(of[1]), static_cast<std::uint32_t>(*group));
+  return {};
+}
+
+Status replacement_of(const TakenExpressions& of, Expr& out) {
+  const std::optional<std::int32_t> all = of.size() == 4 ? integer_of(of[3]) : std::optional(0);
+  if (!is_text(of[1]) || !is_text(of[2]) || !all || *all < 0 || *all > 1)
+    return refused(
+        "FLUGS_OP_REGEXP_REPLACE: the pattern and the replacement must be constant texts, and the "
+        "last argument the constant integer 0 or 1");
+  out = query::regexp_replace(of.expression(0), text_of(of[1]), text_of(of[2]),
+                              *all == 1 ? query::Replace::kAll : query::Replace::kFirst);
   return {};
 }
 
@@ -281,6 +306,10 @@ Status with_constants(flugs_op op, const TakenExpressions& of, Expr& out) {
       return truncated_time(of, out);
     case FLUGS_OP_LIKE:
       return like_of(of, out);
+    case FLUGS_OP_REGEXP_EXTRACT:
+      return extract_of(of, out);
+    case FLUGS_OP_REGEXP_REPLACE:
+      return replacement_of(of, out);
     default:
       return text_test(op, of, out);
   }
@@ -290,7 +319,7 @@ Status with_constants(flugs_op op, const TakenExpressions& of, Expr& out) {
 
 Status operation(flugs_op op, const TakenExpressions& of, Expr& out) {
   if (!of.problem().ok()) return of.problem();
-  if (op < FLUGS_OP_EQUAL || op > FLUGS_OP_ADD_MONTHS)
+  if (op < FLUGS_OP_EQUAL || op > FLUGS_OP_REGEXP_REPLACE)
     return Status(StatusCode::kInvalidArgument,
                   "no operation has the number " + std::to_string(op));
   const Arity arity = arity_of(op);
@@ -302,6 +331,9 @@ Status operation(flugs_op op, const TakenExpressions& of, Expr& out) {
     case FLUGS_OP_STARTS_WITH:
     case FLUGS_OP_ENDS_WITH:
     case FLUGS_OP_CONTAINS:
+    case FLUGS_OP_MATCHES:
+    case FLUGS_OP_REGEXP_EXTRACT:
+    case FLUGS_OP_REGEXP_REPLACE:
     case FLUGS_OP_SUBSTRING:
     case FLUGS_OP_LIKE:
     case FLUGS_OP_TRIM:

@@ -88,6 +88,12 @@ class Expr {
   /// none. Behind it the bytes `%`, `_` and `escape` stand for themselves. Any other byte there, or
   /// the end of the pattern, fails the query with kInvalidArgument.
   Expr like(std::string_view pattern, char escape = 0) const;
+  /// Tests whether some part of the text matches a regular expression in the syntax of RE2, like
+  /// regexp_matches of SQL. `^` and `$` are the ends of the text; behind `(?m)` also those of a
+  /// line. `.` matches no end of a line, unless behind `(?s)`. A character is one of UTF-8, or one
+  /// byte (Latin-1) in a column of bytes. The pattern is compiled when the query begins. A pattern
+  /// that is wrong, or takes more than 8 MB, fails the query with kInvalidArgument.
+  Expr matches(std::string_view pattern) const;
 
   friend Expr operator==(const Expr& a, const Expr& b) { return equal(a, b); }
   friend Expr operator!=(const Expr& a, const Expr& b) { return not_equal(a, b); }
@@ -201,6 +207,16 @@ Expr concat(std::vector<Expr> texts);
 /// Where `part` first occurs in `text`: the number of the character, or byte, at which it begins.
 /// The first is 1; 0: it does not occur. An empty part is at 1.
 Expr position(const Expr& text, const Expr& part);
+/// What the first match of a regular expression (Expr::matches) has for a group: 0 is all of the
+/// match, 1 to 9 the groups in the order of their opening brackets. Empty if nothing matches, or if
+/// the match does not have the group. A group that the pattern has not fails with kInvalidArgument.
+Expr regexp_extract(const Expr& text, std::string_view pattern, std::uint32_t group = 0);
+enum class Replace : std::uint8_t { kFirst, kAll };  ///< matches
+/// The text with the first match of a regular expression, or all of them, replaced. In the
+/// replacement `\0` stands for the match, `\1` to `\9` for its groups, and `\\` for a backslash.
+/// A group that the pattern has not, or any other backslash, fails with kInvalidArgument.
+Expr regexp_replace(const Expr& text, std::string_view pattern, std::string_view replacement,
+                    Replace which = Replace::kFirst);
 /// A number, truth value, date or timestamp as a string: 12.50, true, 2026-11-30. A string as it
 /// is; bytes fail with kInvalidArgument.
 Expr to_text(const Expr& value);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
+#include "query/expressions/regular_expression.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
@@ -31,6 +32,9 @@ static_assert(Op::kMonth > Op::kYear && Op::kMonth < Op::kDay && Op::kTruncateTi
 bool is_of_text(Op op) noexcept {
   return op == Op::kSubstring || op == Op::kFirstByte || (op >= Op::kLower && op <= Op::kToText);
 }
+bool is_of_regexp(Op op) noexcept {
+  return op == Op::kMatches || op == Op::kRegexpExtract || op == Op::kRegexpReplace;
+}
 static_assert(Op::kTrim > Op::kLower && Op::kPosition > Op::kLower && Op::kPosition < Op::kToText);
 
 /// Whether the bytes of the value, a text, are the evaluator's own until its next batch.
@@ -40,8 +44,10 @@ bool is_computed(const BoundExpr& expr) noexcept {
     case Op::kUpper:
     case Op::kConcat:
     case Op::kToText:
+    case Op::kRegexpReplace:
       return true;
     case Op::kSubstring:
+    case Op::kRegexpExtract:
     case Op::kTrim:
       return is_computed(*expr.args[0]);
     case Op::kCase: {
@@ -80,6 +86,7 @@ BoundPtr Binder::with_argument(Op op, DataType type, BoundPtr argument, std::str
 BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
   FLUGS_CHECK(!from.args.empty());
   if (is_of_time(from.op)) return bind_time_function(from, std::move(label));
+  if (is_of_regexp(from.op)) return bind_regexp(from, std::move(label));
   if (is_of_text(from.op)) return bind_text_function(from, std::move(label));
   return bind_number_function(from, std::move(label));
 }
@@ -125,6 +132,22 @@ BoundPtr Binder::bind_text_function(const ExprNode& from, std::string label) {
     made->args.push_back(bind_subject(from.args[1], of));
     if (!is_text(made->args[1]->type)) not_defined(made->label, made->args[1]->type);
   }
+  return made;
+}
+
+BoundPtr Binder::bind_regexp(const ExprNode& from, std::string label) {
+  BoundPtr subject = bind_subject(from.args[0], kText);
+  const DataType of = subject->type;
+  if (!is_text(of)) not_defined(label, of);
+  const auto regexp =
+      std::make_shared<RegularExpression>(from.text, of.type == Type::kBytes, label);
+  if (from.op == Op::kRegexpExtract) regexp->choose_group(from.first, label);
+  if (from.op == Op::kRegexpReplace)
+    regexp->set_replacement(from.args[1].node()->literal.text,
+                            static_cast<Replace>(from.first) == Replace::kAll, label);
+  const DataType result = from.op == Op::kMatches ? DataType{Type::kBool, 0} : of;
+  BoundPtr made = with_argument(from.op, result, std::move(subject), std::move(label));
+  made->regexp = regexp;
   return made;
 }
 

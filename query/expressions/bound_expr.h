@@ -19,6 +19,7 @@
 namespace flugs::query {
 
 struct BoundExpr;
+class RegularExpression;
 /// Fails with kOverflow: a result of the expression does not fit its type.
 [[noreturn]] void fail_by_overflow(const BoundExpr& expr);
 
@@ -57,6 +58,7 @@ struct BoundExpr {
   std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen;
                                                     ///< rounding: the divisor, the factor behind
   std::shared_ptr<const LikePattern> like;          ///< kLike
+  std::shared_ptr<const RegularExpression> regexp;  ///< kMatches, kRegexpExtract, kRegexpReplace
   TextStore* texts_kept = nullptr;                  ///< of functions that compute texts
   std::shared_ptr<const KeyFilter> keys;            ///< kIsKey
   IntegerSet ints;                                  ///< kIn; doubles by their bits
@@ -120,6 +122,7 @@ class Binder {
   BoundPtr bind_function(const ExprNode& from, std::string label);
   BoundPtr bind_time_function(const ExprNode& from, std::string label);
   BoundPtr bind_text_function(const ExprNode& from, std::string label);
+  BoundPtr bind_regexp(const ExprNode& from, std::string label);
   BoundPtr bind_concat(const ExprNode& from, std::string label);
   BoundPtr bind_to_text(BoundPtr subject, std::string label);
   BoundPtr bind_number_function(const ExprNode& from, std::string label);
@@ -205,6 +208,9 @@ class Evaluator {
   ColumnView text_position(const BoundExpr& expr, const Batch& batch);
   ColumnView text_part(const BoundExpr& expr, const Batch& batch);
   ColumnView computed_text(const BoundExpr& expr, const Batch& batch);
+  ColumnView regexp_test(const BoundExpr& expr, const Batch& batch);
+  ColumnView regexp_part(const BoundExpr& expr, const Batch& batch);
+  ColumnView regexp_replaced(const BoundExpr& expr, const Batch& batch);
   ColumnView concatenation(const BoundExpr& expr, const Batch& batch);
   ColumnView kept_text(const BoundExpr& expr, const Batch& batch);
   ColumnView case_when(const BoundExpr& expr, const Batch& batch);

@@ -92,6 +92,12 @@ ColumnView Evaluator::function(const BoundExpr& expr, const Batch& batch) {
       return computed_text(expr, batch);
     case Op::kConcat:
       return concatenation(expr, batch);
+    case Op::kMatches:
+      return regexp_test(expr, batch);
+    case Op::kRegexpExtract:
+      return regexp_part(expr, batch);
+    case Op::kRegexpReplace:
+      return regexp_replaced(expr, batch);
     case Op::kKeepText:
       return kept_text(expr, batch);
     case Op::kQuotient:

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "query/expressions/bound_expr.h"
+#include "query/expressions/regular_expression.h"
 
 namespace flugs::query {
 
@@ -105,6 +106,35 @@ ColumnView Evaluator::computed_text(const BoundExpr& expr, const Batch& batch) {
     if (is_null(a, i)) continue;
     const Value value = Value::from_raw(from.type.type, a.ints()[i]);  // doubles by their bits
     result[i] = texts.keep(value.with_scale(from.type.scale).to_string());
+  }
+  return {result, a.nulls};
+}
+
+ColumnView Evaluator::regexp_test(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView a = evaluate(*expr.args[0], batch);
+  std::int64_t* result = out(expr).ints(batch.rows);
+  for (std::size_t i = 0; i < batch.rows; ++i)
+    result[i] = !is_null(a, i) && expr.regexp->matches(a.texts()[i]) ? 1 : 0;
+  return {result, a.nulls};
+}
+
+ColumnView Evaluator::regexp_part(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView a = evaluate(*expr.args[0], batch);
+  std::string_view* result = out(expr).texts(batch.rows);
+  for (std::size_t i = 0; i < batch.rows; ++i)
+    result[i] = is_null(a, i) ? std::string_view() : expr.regexp->extract(a.texts()[i]);
+  return {result, a.nulls};
+}
+
+ColumnView Evaluator::regexp_replaced(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView a = evaluate(*expr.args[0], batch);
+  TextArena& texts = arena(expr);
+  GrowingText made(expr.texts_kept->budget());
+  std::string_view* result = out(expr).texts(batch.rows);
+  for (std::size_t i = 0; i < batch.rows; ++i) {
+    result[i] = is_null(a, i) ? std::string_view() : a.texts()[i];
+    if (!is_null(a, i) && expr.regexp->replace(a.texts()[i], made))
+      result[i] = texts.keep(made.view());
   }
   return {result, a.nulls};
 }

@@ -38,7 +38,10 @@ enum class Op : std::uint8_t {
   kSubstring,
   kFirstByte,
   kToDouble,
-  kLike,  ///< `text` is the pattern, `first` the escape character or 0
+  kLike,           ///< `text` is the pattern, `first` the escape character or 0
+  kMatches,        ///< `text` is the regular expression, as of the next two
+  kRegexpExtract,  ///< `first`: the group
+  kRegexpReplace,  ///< args[1]: the replacement, a constant; `first`: a Replace
   kLower,
   kUpper,
   kTrim,    ///< `first`: the sides (Sides)
@@ -115,7 +118,7 @@ struct ExprNode {
   Op op = Op::kConstant;
   std::vector<Expr> args;
   std::string name;          ///< given by as()
-  std::string text;          ///< a column's name; the pattern of a text predicate
+  std::string text;          ///< a column's name; a pattern
   std::string error;         ///< why there is no such expression; then it has no arguments
   Literal literal;           ///< kConstant
   std::uint32_t first = 0;   ///< kSubstring, and as Op says

@@ -28,6 +28,8 @@ bool has_value_always(Op op) noexcept {
     case Op::kEndsWith:
     case Op::kContains:
     case Op::kLike:
+    case Op::kMatches:
+    case Op::kRegexpExtract:
     case Op::kYear:
     case Op::kMonth:
     case Op::kDay:

@@ -121,12 +121,29 @@ const char* function_name(const ExprNode& node) noexcept {
       return "concat";
     case Op::kPosition:
       return "position";
+    case Op::kRegexpExtract:
+      return "regexp_extract";
+    case Op::kRegexpReplace:
+      return "regexp_replace";
     default:
       return number_function_name(node.op);
   }
 }
 
+std::string regexp_text(const ExprNode& node, std::string_view name) {
+  std::string text = fmt::format("{}({}, '{}'", name, node.args[0].to_string(), node.text);
+  if (node.op == Op::kRegexpReplace)
+    text += fmt::format(", '{}'", node.args[1].node()->literal.text);
+  const bool is_of_all =
+      node.op == Op::kRegexpReplace && static_cast<Replace>(node.first) == Replace::kAll;
+  if (is_of_all) text += ", all";
+  if (node.op == Op::kRegexpExtract && node.first != 0) text += fmt::format(", {}", node.first);
+  return text + ")";
+}
+
 std::string function_text(const ExprNode& node, std::string_view name) {
+  if (node.op == Op::kRegexpExtract || node.op == Op::kRegexpReplace)
+    return regexp_text(node, name);
   std::string text(name);
   text += "(";
   if (node.op == Op::kTruncateTime)
@@ -211,6 +228,8 @@ std::string Expr::to_string() const {
       return fmt::format("{} contains '{}'", operand(node.args[0]), node.text);
     case Op::kLike:
       return like_text(node, operand(node.args[0]));
+    case Op::kMatches:
+      return fmt::format("{} matches '{}'", operand(node.args[0]), node.text);
     case Op::kCase:
       return case_text(node);
     default: {

@@ -114,6 +114,10 @@ Expr Expr::contains(std::string_view part) const {
   return make_text_predicate(Op::kContains, *this, part);
 }
 
+Expr Expr::matches(std::string_view pattern) const {
+  return make_text_predicate(Op::kMatches, *this, pattern);
+}
+
 Expr Expr::like(std::string_view pattern, char escape) const {
   ExprNode node;
   node.op = Op::kLike;

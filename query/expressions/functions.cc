@@ -82,6 +82,23 @@ Expr concat(std::vector<Expr> texts) {
   if (texts.empty()) return wrong("concat: the list of texts is empty");
   return function(Op::kConcat, std::move(texts));
 }
+Expr regexp_extract(const Expr& text, std::string_view pattern, std::uint32_t group) {
+  ExprNode node;
+  node.op = Op::kRegexpExtract;
+  node.args = {text};
+  node.text = pattern;
+  node.first = group;
+  return make_expr(std::move(node));
+}
+Expr regexp_replace(const Expr& text, std::string_view pattern, std::string_view replacement,
+                    Replace which) {
+  ExprNode node;
+  node.op = Op::kRegexpReplace;
+  node.args = {text, constant(Value::string(replacement))};
+  node.text = pattern;
+  node.first = static_cast<std::uint32_t>(which);
+  return make_expr(std::move(node));
+}
 Expr position(const Expr& text, const Expr& part) { return function(Op::kPosition, {text, part}); }
 Expr to_text(const Expr& value) { return function(Op::kToText, {value}); }
 

@@ -371,6 +371,7 @@ double Estimates::part(const NodePtr& node, const Expr& condition) {
     case Op::kEndsWith:
     case Op::kContains:
     case Op::kLike:
+    case Op::kMatches:
       return kPartOfPattern;
     default:
       return kPartOther;

@@ -46,8 +46,8 @@ class Sample {
     reader_ = must(database_->begin(AccessMode::kReadOnly));
   }
 
-  Result<QueryResult> run(const Expr& expr) {
-    return Query::table("one").select({expr.as("result")}).run(reader_);
+  Result<QueryResult> run(const Expr& expr, const RunOptions& options = {}) {
+    return Query::table("one").select({expr.as("result")}).run(reader_, options);
   }
   Value value(const Expr& expr) {
     kept_ = std::make_unique<QueryResult>(must(run(expr)));
@@ -64,6 +64,11 @@ class Sample {
     return std::string(found.as_string());
   }
   double real(const Expr& expr) { return value(expr).as_double(); }
+  std::string failure(const Expr& expr) {
+    const Status status = run(expr).status();
+    REQUIRE(status.code() == StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  }
   bool holds(const Expr& expr) { return value(expr).as_bool(); }
   StatusCode code(const Expr& expr) { return run(expr).code(); }
   ResultColumn column(const Expr& expr) { return must(run(expr)).columns()[0]; }
@@ -94,6 +99,95 @@ TEST_CASE("a pattern of LIKE has wildcards and an escape character") {
   CHECK(one.code(col("t").like("a!", '!')) == StatusCode::kInvalidArgument);
   CHECK(one.code(col("i").like("7")) == StatusCode::kInvalidArgument);
   CHECK(col("t").like("1!%", '!').to_string() == "t like '1!%' escape '!'");
+}
+
+TEST_CASE("a regular expression matches a part of a text") {
+  Sample one;
+  CHECK(one.holds(col("s").matches("Gr..e an")));
+  CHECK_FALSE(one.holds(col("s").matches("Gr.e an")));
+  CHECK_FALSE(one.holds(col("s").matches("^Grü")));
+  CHECK(one.holds(col("s").matches("^ *Grü")));
+  CHECK(one.holds(col("s").matches("(?i)GRÜSSE|grüße")));
+  CHECK(one.holds(col("s").matches("\\p{Lu}{4} $")));
+  CHECK(one.holds(col("t").matches("")));
+  CHECK(one.holds(col("b").matches("^Gr..$")));  // bytes
+  CHECK_FALSE(one.holds(constant(Value::string("a\nb")).matches("a.b|^b")));
+  CHECK(one.holds(constant(Value::string("a\nb")).matches("(?s)a.b")));
+  CHECK(one.holds(constant(Value::string("a\nb")).matches("(?m)^b")));
+  CHECK(one.holds(constant(Value::string("")).matches("^$")));
+  CHECK(one.value(col("none").matches("")).is_null());
+  CHECK(one.value(constant(Value::null()).matches("a")).is_null());
+  CHECK(one.code(col("i").matches("7")) == StatusCode::kInvalidArgument);
+  CHECK(col("t").matches("^1").to_string() == "t matches '^1'");
+}
+
+TEST_CASE("a group of a match is extracted") {
+  Sample one;
+  const Expr t = col("t");
+  CHECK(one.text(regexp_extract(t, "[a-z]+")) == "of");
+  CHECK(one.text(regexp_extract(t, "([0-9]+)% (..)", 2)) == "of");
+  CHECK(one.text(regexp_extract(t, "([0-9]+)% (..)", 0)) == "100% of");
+  CHECK(one.text(regexp_extract(t, "(x)|of", 1)).empty());
+  CHECK(one.text(regexp_extract(t, "x")).empty());
+  CHECK(one.text(regexp_extract(t, "(((((((((o)))))))))f", 9)) == "o");
+  CHECK(one.value(regexp_extract(col("none"), "x")).is_null());
+  CHECK(one.column(regexp_extract(col("b"), "..$")).type == Type::kBytes);
+  CHECK(one.value(regexp_extract(col("b"), ".$")).as_string() == "\xbc");
+  CHECK(one.text(regexp_extract(upper(t), "[A-Z]+")) == "OF");
+  CHECK(one.failure(regexp_extract(t, "(a)", 2)).find("no group 2") != std::string::npos);
+  CHECK(one.code(regexp_extract(t, "((((((((((o))))))))))", 10)) == StatusCode::kInvalidArgument);
+  CHECK(one.code(regexp_extract(t, "a", 4'000'000'000)) == StatusCode::kInvalidArgument);
+  CHECK(one.code(regexp_extract(col("i"), "a")) == StatusCode::kInvalidArgument);
+  CHECK(regexp_extract(t, "(a)", 1).to_string() == "regexp_extract(t, '(a)', 1)");
+}
+
+TEST_CASE("the first match, or every match, is replaced") {
+  Sample one;
+  const Expr t = col("t");
+  const auto all = [&](const char* text, const char* pattern, const char* with) {
+    return one.text(regexp_replace(constant(Value::string(text)), pattern, with, Replace::kAll));
+  };
+  CHECK(one.text(regexp_replace(t, "[0-9]", "x")) == "x00% of_it");
+  CHECK(one.text(regexp_replace(t, "[0-9]", "x", Replace::kAll)) == "xxx% of_it");
+  CHECK(one.text(regexp_replace(t, "(\\w+)_(\\w+)", "\\2 \\\\ \\1 \\0")) == "100% it \\ of of_it");
+  CHECK(one.text(regexp_replace(t, "(x)?o", "[\\1]")) == "100% []f_it");
+  CHECK(one.text(regexp_replace(t, "y", "x")) == "100% of_it");
+  CHECK(all("äb", "", "-") == "-ä-b-");
+  CHECK(all("", "", "-") == "-");
+  CHECK(all("", "^", "-") == "-");
+  CHECK(all("aab", "a*", "-") == "-b-");
+  CHECK(all("abc", "^.", "") == "bc");
+  CHECK(all("a b", "\\b", "|") == "|a| |b|");
+  CHECK(one.value(regexp_replace(col("b"), "", "-", Replace::kAll)).as_string() ==
+        "-G-r-\xc3-\xbc-");
+  CHECK(one.text(lower(regexp_replace(upper(t), "O", "Z"))) == "100% zf_it");
+  CHECK(one.value(regexp_replace(col("none"), "", "x")).is_null());
+  CHECK(one.failure(regexp_replace(t, "a", "\\1")).find("1") != std::string::npos);
+  CHECK(one.code(regexp_replace(t, "a", "\\")) == StatusCode::kInvalidArgument);
+  CHECK(one.code(regexp_replace(t, "a", "\\n")) == StatusCode::kInvalidArgument);
+  CHECK(regexp_replace(t, "a", "b", Replace::kAll).to_string() ==
+        "regexp_replace(t, 'a', 'b', all)");
+}
+
+TEST_CASE("a wrong or too large regular expression is an error") {
+  Sample one;
+  const auto failure = [&](const std::string& pattern) {
+    return one.failure(col("t").matches(pattern));
+  };
+  CHECK(failure("a(b") == "t matches 'a(b': missing ): a(b");
+  CHECK(failure("ab[z-a]") ==
+        "t matches 'ab[z-a]': invalid character class range: z-a (at byte 4 of the pattern)");
+  CHECK(failure("a**").find("**") != std::string::npos);
+  CHECK(failure("\xff").find("UTF-8") != std::string::npos);
+  CHECK(failure("((a{100}){100}){100}").find("invalid repetition size") != std::string::npos);
+  CHECK(failure("(\\pL{500}){2}").find("pattern too large") != std::string::npos);
+  CHECK(failure(std::string(100'000, '(')).find("missing )") != std::string::npos);
+  CHECK(one.holds(col("b").matches("\xc3")));
+  const RunOptions little{.threads = 1, .memory_bytes_max = std::uint64_t{1} << 20};
+  const std::string with(1000, 'x');
+  Expr grown = col("t");
+  for (int i = 0; i < 3; ++i) grown = regexp_replace(grown, ".", with, Replace::kAll);
+  CHECK(one.run(grown, little).code() == StatusCode::kOutOfMemory);
 }
 
 TEST_CASE("functions of texts count characters, and bytes in a column of bytes") {

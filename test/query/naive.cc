@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <regex>
 
 #include "query/expressions/expr_node.h"
 
@@ -140,12 +141,30 @@ Cell calendar(Op op, const Cell& time) {
   return number(value, {Type::kInt64, 0});
 }
 
+// For ASCII patterns that the standard library and RE2 understand in the same way.
+Cell regexp_function(const ExprNode& node, const Cell& subject) {
+  const std::regex pattern(node.text);
+  const std::string& s = subject.s;
+  std::smatch match;
+  const bool is_found = std::regex_search(s, match, pattern);
+  if (node.op == Op::kMatches) return truth(is_found);
+  if (node.op == Op::kRegexpExtract)
+    return text(is_found ? match[node.first].str() : "", subject.type);
+  const bool is_first = static_cast<query::Replace>(node.first) == query::Replace::kFirst;
+  std::string with;  // as ECMAScript writes it
+  for (const char c : node.args[1].node()->literal.text) with += c == '\\' ? '$' : c;
+  return text(std::regex_replace(s, pattern, with,
+                                 is_first ? std::regex_constants::format_first_only
+                                          : std::regex_constants::format_default),
+              subject.type);
+}
+
 Cell text_function(const ExprNode& node, const Cell& subject) {
-  const bool is_predicate = node.op >= Op::kStartsWith && node.op <= Op::kContains;
+  const bool is_predicate =
+      (node.op >= Op::kStartsWith && node.op <= Op::kContains) || node.op == Op::kMatches;
+  const bool is_number = node.op == Op::kFirstByte;
   if (subject.null)
-    return is_predicate                ? unknown()
-           : node.op == Op::kSubstring ? null_of(subject.type)
-                                       : null_of({Type::kInt64, 0});
+    return is_predicate ? unknown() : null_of(is_number ? DataType{Type::kInt64, 0} : subject.type);
   const std::string& s = subject.s;
   switch (node.op) {
     case Op::kStartsWith:
@@ -155,6 +174,10 @@ Cell text_function(const ExprNode& node, const Cell& subject) {
                    s.substr(s.size() - node.text.size()) == node.text);
     case Op::kContains:
       return truth(s.find(node.text) != std::string::npos);
+    case Op::kMatches:
+    case Op::kRegexpExtract:
+    case Op::kRegexpReplace:
+      return regexp_function(node, subject);
     case Op::kFirstByte:
       return number(s.empty() ? 0 : static_cast<unsigned char>(s[0]), {Type::kInt64, 0});
     default: {
@@ -293,6 +316,8 @@ DataType type_of(const query::Expr& expr, const Relation& relation) {
     case Op::kToDouble:
       return {Type::kDouble, 0};
     case Op::kSubstring:
+    case Op::kRegexpExtract:
+    case Op::kRegexpReplace:
       return is_untyped_null(*node.args[0].node()) ? DataType{Type::kString, 0} : arg(0);
     case Op::kCase: {
       DataType type;

@@ -244,6 +244,13 @@ Expr QueryWorld::number(unsigned depth) {
 }
 
 Expr QueryWorld::text(unsigned depth) {
+  if (depth != 0 && random_.chance(15))
+    return query::regexp_extract(text(depth - 1), "(t|b)([a-z]*) *([0-9]+)?",
+                                 static_cast<std::uint32_t>(random_.below(4)));
+  if (depth != 0 && random_.chance(15))
+    return query::regexp_replace(
+        text(depth - 1), "([0-9])([0-9])", "<\\2\\1>",
+        random_.chance(50) ? query::Replace::kFirst : query::Replace::kAll);
   if (depth != 0 && random_.chance(60))
     return query::substring(text(depth - 1), 1 + static_cast<std::uint32_t>(random_.below(6)),
                             static_cast<std::uint32_t>(random_.below(4)));
@@ -259,7 +266,7 @@ Expr QueryWorld::time(unsigned depth) {
 
 Expr QueryWorld::condition(unsigned depth) {
   if (depth == 0) return random_.chance(50) ? col("b") : col("i") < 5;
-  switch (random_.below(12)) {
+  switch (random_.below(13)) {
     case 0:
       return condition(depth - 1) && condition(depth - 1);
     case 1:
@@ -282,6 +289,8 @@ Expr QueryWorld::condition(unsigned depth) {
       return random_.chance(50) ? time(1) <= time(1) : time(0) > query::timestamp(1970, 5, 1);
     case 10:
       return col("i").between(-3, static_cast<std::int64_t>(random_.below(20)));
+    case 11:
+      return text(1).matches(random_.chance(50) ? "^(text|[a-c])" : "[13579]$|^$");
     default: {
       const Expr a = number(depth - 1);
       const Expr b = number(random_.chance(50) ? 0 : depth - 1);

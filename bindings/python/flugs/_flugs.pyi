@@ -102,6 +102,9 @@ class Expr:
         Whether all of a text matches: % is any number of bytes, _ one character. Behind `escape`, one byte, %, _ and itself stand for themselves.
         """
 
+    def matches(self, pattern: str) -> Expr:
+        """Whether some part of a text matches a regular expression of RE2."""
+
     def year(self) -> Expr: ...
 
     def quarter(self) -> Expr: ...
@@ -156,6 +159,16 @@ class Expr:
     def position(self, part: Any) -> Expr:
         """
         The place of a part, counted in characters from 1; 0 if it is not there.
+        """
+
+    def regexp_extract(self, pattern: str, group: int = 0) -> Expr:
+        """
+        What the first match of a regular expression has for a group; 0: all of the match. Empty if nothing matches.
+        """
+
+    def regexp_replace(self, pattern: str, replacement: str, all: bool = False) -> Expr:
+        """
+        With the first match of a regular expression, or all, replaced. In the replacement a backslash and a digit stand for a group, and 0 for the match.
         """
 
     def to_text(self) -> Expr: ...

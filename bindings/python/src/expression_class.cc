@@ -117,7 +117,10 @@ void bind_predicates(nb::class_<Expr>& expr) {
           },
           "pattern"_a, "escape"_a = "",
           "Whether all of a text matches: % is any number of bytes, _ one character. Behind "
-          "`escape`, one byte, %, _ and itself stand for themselves.");
+          "`escape`, one byte, %, _ and itself stand for themselves.")
+      .def(
+          "matches", [](const Expr& a, const std::string& pattern) { return a.matches(pattern); },
+          "pattern"_a, "Whether some part of a text matches a regular expression of RE2.");
 }
 
 query::TimeUnit unit_of(const std::string& name) {
@@ -168,6 +171,23 @@ void bind_functions_of_texts(nb::class_<Expr>& expr) {
           [](const Expr& a, nb::handle part) { return query::position(a, to_expr(part)); },
           "part"_a, nb::sig("def position(self, part: Any) -> Expr"),
           "The place of a part, counted in characters from 1; 0 if it is not there.")
+      .def(
+          "regexp_extract",
+          [](const Expr& a, const std::string& pattern, std::uint32_t group) {
+            return query::regexp_extract(a, pattern, group);
+          },
+          "pattern"_a, "group"_a = 0,
+          "What the first match of a regular expression has for a group; 0: all of the match. "
+          "Empty if nothing matches.")
+      .def(
+          "regexp_replace",
+          [](const Expr& a, const std::string& pattern, const std::string& replacement, bool all) {
+            return query::regexp_replace(a, pattern, replacement,
+                                         all ? query::Replace::kAll : query::Replace::kFirst);
+          },
+          "pattern"_a, "replacement"_a, "all"_a = false,
+          "With the first match of a regular expression, or all, replaced. In the replacement a "
+          "backslash and a digit stand for a group, and 0 for the match.")
       .def("to_text", &query::to_text)
       .def("first_byte", &query::first_byte);
 }

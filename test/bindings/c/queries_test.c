@@ -112,6 +112,24 @@ static void functions_of_texts(flugs_transaction* t) {
   CHECK(is_number(t, one(FLUGS_OP_TO_INT64, text_constant("12")), 12));
 }
 
+static void regular_expressions(flugs_transaction* t) {
+  CHECK(rows_where(t, binary(FLUGS_OP_MATCHES, column("name"), text_constant("e [34]$"))) == 200);
+  CHECK(
+      is_text(t, binary(FLUGS_OP_REGEXP_EXTRACT, column("name"), text_constant("[a-z]+")), "name"));
+  CHECK(is_text(t,
+                many(FLUGS_OP_REGEXP_EXTRACT, 3, column("name"), text_constant("(.)e (.)"),
+                     int64_constant(2), NULL, NULL),
+                "7"));
+  CHECK(is_text(t,
+                many(FLUGS_OP_REGEXP_REPLACE, 3, column("name"), text_constant("[a-e]"),
+                     text_constant("<\\0>"), NULL, NULL),
+                "n<a>me 7"));
+  CHECK(is_text(t,
+                many(FLUGS_OP_REGEXP_REPLACE, 4, column("name"), text_constant("[a-e]"),
+                     text_constant("_"), int64_constant(1), NULL),
+                "n_m_ 7"));
+}
+
 static void functions_of_numbers(flugs_transaction* t) {
   flugs_expr* half = binary(FLUGS_OP_DIVIDE, column("id"), int64_constant(-2));
   CHECK(is_number(t, one(FLUGS_OP_FLOOR, flugs_expr_copy(half)), -4));
@@ -164,6 +182,13 @@ static void wrong_expressions(flugs_transaction* t) {
   WRONG(binary(FLUGS_OP_LIKE, column("name"), column("raw")), "constant text");
   WRONG(many(FLUGS_OP_LIKE, 3, column("name"), text_constant("a"), text_constant("ab"), NULL, NULL),
         "single byte");
+  WRONG(binary(FLUGS_OP_MATCHES, column("name"), int64_constant(1)), "constant text");
+  WRONG(many(FLUGS_OP_REGEXP_EXTRACT, 3, column("name"), text_constant("a"), int64_constant(-1),
+             NULL, NULL),
+        "from 0 on");
+  WRONG(many(FLUGS_OP_REGEXP_REPLACE, 4, column("name"), text_constant("a"), text_constant("b"),
+             int64_constant(2), NULL),
+        "0 or 1");
   WRONG(binary(FLUGS_OP_TRUNCATE_TIME, column("day"), text_constant("decade")), "constant text");
   WRONG(binary(FLUGS_OP_TRIM, column("name"), int64_constant(4)), "must be 1, 2 or 3");
   WRONG(binary(FLUGS_OP_ROUND, column("id"), column("id")), "constant integer");
@@ -281,6 +306,7 @@ void test_queries(void) {
   comparisons(t);
   functions(t);
   functions_of_texts(t);
+  regular_expressions(t);
   functions_of_numbers(t);
   functions_of_times(t);
   wrong_expressions(t);
