@@ -28,6 +28,8 @@ static_assert(static_cast<int>(AggregateKind::kMax) == FLUGS_MAX);
 static_assert(static_cast<int>(AggregateKind::kAvg) == FLUGS_AVG);
 static_assert(static_cast<int>(AggregateKind::kVariance) == FLUGS_VARIANCE);
 static_assert(static_cast<int>(AggregateKind::kStddev) == FLUGS_STDDEV);
+static_assert(static_cast<int>(AggregateKind::kQuantile) == FLUGS_QUANTILE);
+static_assert(static_cast<int>(AggregateKind::kMedian) == FLUGS_MEDIAN);
 
 template <typename Work>
 flugs_error* with_query(flugs_query* query, Work&& work) noexcept {
@@ -72,13 +74,14 @@ flugs_error* aggregates_from_c(const flugs_aggregate* given, std::size_t count,
   for (std::size_t i = 0; i < count; ++i) next -= given[i].of != nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const flugs_aggregate& aggregate = given[i];
-    if (aggregate.kind < FLUGS_COUNT_ROWS || aggregate.kind > FLUGS_STDDEV)
+    if (aggregate.kind < FLUGS_COUNT_ROWS || aggregate.kind > FLUGS_MEDIAN)
       return misuse("aggregates: no kind has the number " + std::to_string(aggregate.kind));
     if ((aggregate.of == nullptr) != (aggregate.kind == FLUGS_COUNT_ROWS))
       return misuse("aggregates: FLUGS_COUNT_ROWS has no argument, and the others have one");
     out.push_back({static_cast<AggregateKind>(aggregate.kind),
                    aggregate.of != nullptr ? taken.expression(next++) : query::Expr(),
-                   aggregate.name != nullptr ? aggregate.name : ""});
+                   aggregate.name != nullptr ? aggregate.name : "",
+                   aggregate.kind == FLUGS_QUANTILE ? aggregate.reserved / 1e6 : 0});
   }
   return nullptr;
 }

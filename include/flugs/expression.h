@@ -290,6 +290,8 @@ enum class AggregateKind : std::uint8_t {
   kAvg,
   kVariance,
   kStddev,
+  kQuantile,
+  kMedian,
 };
 
 /// One figure per group. All but count() leave NULLs out. Over NULLs only, or over no row, a count
@@ -298,8 +300,9 @@ struct Aggregate {
   AggregateKind kind = AggregateKind::kCountRows;
   Expr of;           ///< the argument; count() has none
   std::string name;  ///< name of the result's column; empty: like "sum(price)"
+  double q = 0;      ///< quantile()
 
-  Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name)}; }
+  Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name), q}; }
   /// The same over the rows for which `condition` is true; for count(), their number. The name
   /// becomes "sum(price) where size > 1": call as() behind it to set another.
   Aggregate where(const Expr& condition) const;
@@ -322,6 +325,15 @@ Aggregate avg(const Item& of);
 /// The variance of a sample (divided by n - 1), a double; NULL for fewer than two values.
 Aggregate variance(const Item& of);
 Aggregate stddev(const Item& of);
+/// The first value, in ascending order, with at least the part `q` of all values at it or before
+/// it: a value of the group, in the argument's type, which may be any. 0 is the least one, 1 the
+/// greatest. Order and equality are those of min() and max(). The values are kept in memory until
+/// the groups are complete. Another `q` than 0 to 1 fails with kInvalidArgument. quantile_disc of
+/// SQL.
+Aggregate quantile(const Item& of, double q);
+/// The value in the middle of numbers, or the mean of the two values there; a double. Keeps values
+/// as quantile() does.
+Aggregate median(const Item& of);
 static_assert(std::is_nothrow_move_constructible_v<Expr>);
 
 }  // namespace flugs::query

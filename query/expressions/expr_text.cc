@@ -265,6 +265,10 @@ std::string output_name(const Aggregate& aggregate) {
       return "variance(" + aggregate.of.to_string() + ")";
     case AggregateKind::kStddev:
       return "stddev(" + aggregate.of.to_string() + ")";
+    case AggregateKind::kQuantile:
+      return fmt::format("quantile({}, {})", aggregate.of.to_string(), aggregate.q);
+    case AggregateKind::kMedian:
+      return "median(" + aggregate.of.to_string() + ")";
   }
   return "?";
 }

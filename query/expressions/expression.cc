@@ -194,7 +194,7 @@ Expr case_when(std::vector<WhenThen> cases, const Expr& otherwise) {
 }
 
 namespace {
-Aggregate aggregate(AggregateKind kind, const Item& of) { return {kind, of.expr(), {}}; }
+Aggregate aggregate(AggregateKind kind, const Item& of) { return {kind, of.expr(), {}, 0}; }
 }  // namespace
 
 Aggregate count() { return {}; }
@@ -206,5 +206,9 @@ Aggregate max(const Item& of) { return aggregate(AggregateKind::kMax, of); }
 Aggregate avg(const Item& of) { return aggregate(AggregateKind::kAvg, of); }
 Aggregate variance(const Item& of) { return aggregate(AggregateKind::kVariance, of); }
 Aggregate stddev(const Item& of) { return aggregate(AggregateKind::kStddev, of); }
+Aggregate quantile(const Item& of, double q) {
+  return {AggregateKind::kQuantile, of.expr(), {}, q};
+}
+Aggregate median(const Item& of) { return aggregate(AggregateKind::kMedian, of); }
 
 }  // namespace flugs::query

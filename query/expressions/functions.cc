@@ -128,7 +128,7 @@ Aggregate Aggregate::where(const Expr& condition) const {
   const Expr counted = kind == AggregateKind::kCountRows ? Expr(true) : of;
   const AggregateKind of_kind = kind == AggregateKind::kCountRows ? AggregateKind::kCount : kind;
   return {of_kind, case_when({{condition, counted}}),
-          output_name(*this) + " where " + condition.to_string()};
+          output_name(*this) + " where " + condition.to_string(), q};
 }
 
 }  // namespace flugs::query

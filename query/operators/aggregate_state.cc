@@ -12,12 +12,10 @@ namespace flugs::query {
 
 namespace {
 
-// The results of counts are never NULL; deviations need two values, and are the last kinds.
+// BoundAggregate::is_count
 static_assert(AggregateKind::kCountRows < AggregateKind::kCount &&
               AggregateKind::kCount < AggregateKind::kCountDistinct &&
               AggregateKind::kCountDistinct < AggregateKind::kSum);
-static_assert(AggregateKind::kAvg < AggregateKind::kVariance &&
-              AggregateKind::kVariance < AggregateKind::kStddev);
 
 // Calls `take(state, i)` for each row that is not NULL.
 template <typename Take>
@@ -112,11 +110,30 @@ void deviate(AggregateState& state, double value) noexcept {
 
 bool is_real_sum(const BoundAggregate& a) noexcept { return a.form() == Form::kReal; }
 
+void keep_values(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
+                 std::size_t rows, AggregateState* states, std::size_t stride, std::size_t index,
+                 KeptMemory& memory) {
+  const auto run = [&](const auto* of) {
+    for_values(values, groups, rows, states, stride, index, [&](AggregateState& state, auto i) {
+      append(state.values, of[i], memory);
+      ++state.count;
+    });
+  };
+  switch (aggregate.form()) {
+    case Form::kText:
+      return run(values.texts());
+    case Form::kReal:
+      return run(values.reals());
+    default:
+      return run(values.ints());
+  }
+}
+
 }  // namespace
 
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
-                std::size_t index) {
+                std::size_t index, KeptMemory& memory) {
   FLUGS_CHECK(!aggregate.is_distinct());
   const auto run = [&](auto&& take) {
     for_values(values, groups, rows, states, stride, index, take);
@@ -152,6 +169,10 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
     case AggregateKind::kVariance:
     case AggregateKind::kStddev:
       run([reals = values.reals()](AggregateState& s, std::size_t i) { deviate(s, reals[i]); });
+      break;
+    case AggregateKind::kQuantile:
+    case AggregateKind::kMedian:
+      keep_values(aggregate, values, groups, rows, states, stride, index, memory);
       break;
     case AggregateKind::kCountDistinct:
       break;
@@ -238,6 +259,10 @@ void merge(const BoundAggregate& aggregate, const AggregateState& from, Aggregat
       into.mean += delta * b / (a + b);
       break;
     }
+    case AggregateKind::kQuantile:
+    case AggregateKind::kMedian:
+      append_list(from.values, into.values);
+      break;
     default:
       break;
   }
@@ -255,7 +280,7 @@ std::int64_t exact_sum(const BoundAggregate& aggregate, const AggregateState& st
 }
 
 double real_result(const BoundAggregate& aggregate, const AggregateState& state) {
-  FLUGS_DCHECK(state.count > (aggregate.kind >= AggregateKind::kVariance ? 1 : 0));
+  FLUGS_DCHECK(state.count > (aggregate.is_deviation() ? 1 : 0));
   const auto count = static_cast<double>(state.count);
   switch (aggregate.kind) {
     case AggregateKind::kAvg: {
@@ -278,10 +303,10 @@ double real_result(const BoundAggregate& aggregate, const AggregateState& state)
 
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,
                   std::size_t index, std::size_t first, std::size_t count, Vec& out) {
-  FLUGS_CHECK(index < stride);
+  FLUGS_CHECK(index < stride && !aggregate.keeps_values());
   const AggregateState* own = states + first * stride + index;
-  const bool is_count = aggregate.kind <= AggregateKind::kCountDistinct;
-  const bool of_two = aggregate.kind >= AggregateKind::kVariance;
+  const bool is_count = aggregate.is_count();
+  const bool of_two = aggregate.is_deviation();
   std::uint8_t* nulls = out.nulls(count);
   bool any_null = false;
   for (std::size_t i = 0; i < count; ++i) {

@@ -9,6 +9,7 @@
 
 #include "query/expressions/bound_expr.h"
 #include "query/operators/group_table.h"
+#include "query/operators/value_list.h"
 #include "query/scan/scan_unit.h"
 #include "query/vectors/code_domain.h"
 #include "query/vectors/vec.h"
@@ -30,6 +31,7 @@ struct AggregateState {
     std::int64_t value;  ///< min and max
     double real_value;
     Text text;
+    ValueList values;  ///< quantile and median
   };
 };
 
@@ -42,22 +44,33 @@ struct BoundAggregate {
   BoundPtr of;
   std::string name;
   DataType type;  ///< of the result
+  double q = 0;   ///< of a quantile
 
   Form form() const noexcept { return of ? of->form : Form::kInt; }
   bool is_distinct() const noexcept { return kind == AggregateKind::kCountDistinct; }
+  /// The result is never NULL.
+  bool is_count() const noexcept { return kind <= AggregateKind::kCountDistinct; }
+  bool is_deviation() const noexcept {
+    return kind == AggregateKind::kVariance || kind == AggregateKind::kStddev;
+  }
+  /// States have lists of values, in a KeptMemory.
+  bool keeps_values() const noexcept {
+    return kind == AggregateKind::kQuantile || kind == AggregateKind::kMedian;
+  }
 };
 
 /// Adds the values of a batch to the groups' states. `states` has `stride` states per group; this
-/// aggregate's is the one at `index`. Not for count distinct.
+/// aggregate's is the one at `index`. What a state keeps beside it is in `memory`. Not for count
+/// distinct.
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
-                std::size_t index);
+                std::size_t index, KeptMemory& memory);
 /// Sets the state for one group of a unit's rows, if the unit knows it without reading
 /// values; the argument is the table's `column`. False: it does not.
 bool state_of(const BoundAggregate& aggregate, const ScanUnit& unit, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state);
-/// Adds another worker's state.
+/// Adds another worker's state, which may not be used any more if the aggregate keeps values.
 void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
 /// Words of a state in a record, which has only what the aggregate needs.
 std::size_t packed_words(const BoundAggregate& aggregate) noexcept;
@@ -66,7 +79,8 @@ void pack(const BoundAggregate& aggregate, const AggregateState& state, std::uin
 void merge_packed(const BoundAggregate& aggregate, const std::uint64_t* packed, std::size_t words,
                   std::size_t rows, const std::uint32_t* groups, AggregateState* states,
                   std::size_t stride, std::size_t index);
-/// The results of `count` groups from `first` on. Fails with kOverflow.
+/// The results of `count` groups from `first` on. Fails with kOverflow. Not for aggregates that
+/// keep values (quantile.h).
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,
                   std::size_t index, std::size_t first, std::size_t count, Vec& out);
 

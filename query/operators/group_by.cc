@@ -43,8 +43,9 @@ std::uint64_t GroupBySink::Groups::bytes() const noexcept {
   return sum;
 }
 
-GroupBySink::Local::Local(const GroupBySink& sink)
-    : evaluator(sink.binder_.slot_count()),
+GroupBySink::Local::Local(const GroupBySink& sink, KeptMemory& memory)
+    : kept(memory),
+      evaluator(sink.binder_.slot_count()),
       groups(sink, sink.ranges()),
       words(sink.shape_.words()),
       group_of(kBatchRows),
@@ -78,6 +79,10 @@ GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::ve
     state_at_.push_back(record_words_);
     record_words_ += packed_words(aggregate);
   }
+  keeps_values_ = std::any_of(aggregates_.begin(), aggregates_.end(),
+                              [](const BoundAggregate& a) { return a.keeps_values(); });
+  for (std::uint32_t worker = 0; worker < context.threads; ++worker)
+    kept_.emplace_back(context.budget);
   locals_.resize(context.threads);
 }
 
@@ -90,18 +95,29 @@ void GroupBySink::bind_aggregate(const Aggregate& aggregate) {
     const bool any_form = kind == AggregateKind::kCount || kind == AggregateKind::kCountDistinct;
     bound.of = binder_.bind(aggregate.of, any_form);
   }
-  if ((kind == AggregateKind::kSum || kind >= AggregateKind::kAvg) && !is_number(bound.of->type))
-    fail(StatusCode::kInvalidArgument,
-         fmt::format("{}: expected a number, found {}", bound.name, to_string(bound.of->type)));
-  if (kind >= AggregateKind::kVariance) bound.of = binder_.bind(to_double(aggregate.of));
-  if (kind == AggregateKind::kMin || kind == AggregateKind::kMax)
+  bound.q = aggregate.q;
+  check_type(bound);
+  if (bound.is_deviation()) bound.of = binder_.bind(to_double(aggregate.of));
+  if (kind == AggregateKind::kMin || kind == AggregateKind::kMax ||
+      kind == AggregateKind::kQuantile)
     bound.type = bound.of->type;
   else if (kind == AggregateKind::kSum)
     bound.type = is_integer(bound.of->type) ? DataType{Type::kInt64, 0} : bound.of->type;
-  else if (kind >= AggregateKind::kAvg)
+  else if (!bound.is_count())
     bound.type = {Type::kDouble, 0};
   schema_.push_back({bound.name, bound.type, nullptr});
   aggregates_.push_back(std::move(bound));
+}
+
+void GroupBySink::check_type(const BoundAggregate& aggregate) const {
+  const AggregateKind kind = aggregate.kind;
+  const bool is_computed = kind == AggregateKind::kSum || kind == AggregateKind::kAvg ||
+                           kind == AggregateKind::kMedian || aggregate.is_deviation();
+  if (is_computed && !is_number(aggregate.of->type))
+    fail(StatusCode::kInvalidArgument, fmt::format("{}: expected a number, found {}",
+                                                   aggregate.name, to_string(aggregate.of->type)));
+  if (kind == AggregateKind::kQuantile && !(aggregate.q >= 0 && aggregate.q <= 1))
+    fail(StatusCode::kInvalidArgument, aggregate.name + ": the part must be 0 to 1");
 }
 
 bool GroupBySink::is_of_columns() const noexcept {
@@ -202,7 +218,7 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, std::size_t r
 
 GroupBySink::Local& GroupBySink::local_of(std::uint32_t worker) {
   FLUGS_CHECK(worker < locals_.size());
-  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this, kept_[worker]);
   return *locals_[worker];
 }
 
@@ -237,7 +253,7 @@ void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
       count_distinct(a, values, batch.rows, local);
     else
       accumulate(aggregate, values, local.group_of.data(), batch.rows, keys_.empty(),
-                 groups.states.data(), aggregates_.size(), a);
+                 groups.states.data(), aggregates_.size(), a, local.kept);
   }
   local.table_past.taken += batch.rows;
   empty_if_full(local);

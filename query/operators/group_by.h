@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,7 +73,8 @@ class GroupBySink : public Sink {
     void pass(std::uint64_t rows) noexcept { left -= std::min(left, rows); }
   };
   struct Local {
-    Local(const GroupBySink& sink);
+    Local(const GroupBySink& sink, KeptMemory& kept);
+    KeptMemory& kept;  // for states; it outlives this
     Evaluator evaluator;
     Groups groups;
     KeyWords words;
@@ -96,8 +98,11 @@ class GroupBySink : public Sink {
   };
   /// What merges parts: one for each worker.
   struct Merging {
-    Merging(const GroupBySink& sink);
+    /// What states keep is in `lasting` or, if that is null, goes with this.
+    Merging(const GroupBySink& sink, KeptMemory* lasting);
     void clear();
+    KeptMemory own;
+    KeptMemory& kept;
     Groups groups;
     RowRecords row_records;
     std::vector<std::uint32_t> numbers;
@@ -117,6 +122,7 @@ class GroupBySink : public Sink {
   };
 
   void bind_aggregate(const Aggregate& aggregate);
+  void check_type(const BoundAggregate& aggregate) const;
   bool is_of_columns() const noexcept;
   std::vector<std::uint32_t> ranges() const;
   std::vector<std::uint32_t> columns_of_keys() const;
@@ -172,6 +178,7 @@ class GroupBySink : public Sink {
   std::uint64_t compact_at_first() const noexcept;
   std::uint64_t compact_at_most() const noexcept;
   void limit_records(Local& local) const;
+  static void spill_records(Local& local);
   void limit_pairs(std::size_t aggregate, Local& local) const;
   std::uint64_t next_limit(std::uint64_t limit, bool pays, std::uint64_t held) const noexcept;
   bool compact(std::size_t part, Merging& merging, Local& local) const;
@@ -196,6 +203,8 @@ class GroupBySink : public Sink {
   void explain_parts() const;
   ColumnView emit_key(std::size_t key, const Groups& groups, std::size_t first, std::size_t count,
                       Vec& out) const;
+  ColumnView emit_aggregate(std::size_t aggregate, const Groups& groups, std::size_t first,
+                            std::size_t count, Vec& out) const;
   void count_bits(Groups& groups) const;
   Groups merged();
 
@@ -209,7 +218,9 @@ class GroupBySink : public Sink {
   std::vector<BitDomain> bit_domains_;  // by aggregate
   bool is_of_columns_ = false;          // no keys, and every argument is a column
   bool is_by_codes_ = false;            // keys and arguments are columns that CodeGroups accepts
+  bool keeps_values_ = false;           // of some aggregate
   Schema schema_;
+  std::deque<KeptMemory> kept_;  // by worker
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
 };

@@ -57,15 +57,24 @@ void GroupBySink::limit_records(Local& local) const {
   };
   if (local.compact_at == 0) local.compact_at = compact_at_first();
   if (held() <= local.compact_at) return;
+  if (keeps_values_) {
+    // Values of rows take no less memory in the lists of groups, which cannot go to a file.
+    if (held() > compact_at_most()) spill_records(local);
+    return;
+  }
   bool has_paid = false;
   {
-    Merging merging(*this);
+    Merging merging(*this, &local.kept);
     has_paid = compact_if_it_pays(local.sample_at,
                                   [&](std::size_t part) { return compact(part, merging, local); });
   }
   const bool is_last = local.compact_at == compact_at_most();
   local.compact_at = next_limit(local.compact_at, has_paid, held());
   if (held() * 2 <= compact_at_most() || (!is_last && held() <= local.compact_at)) return;
+  spill_records(local);
+}
+
+void GroupBySink::spill_records(Local& local) {
   if (local.parts) local.parts->spill();
   if (local.rows) local.rows->spill();
 }

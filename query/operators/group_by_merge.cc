@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "query/operators/group_by.h"
+#include "query/operators/quantile.h"
 
 namespace flugs::query {
 
@@ -129,6 +130,15 @@ ColumnView GroupBySink::emit_key(std::size_t k, const Groups& groups, std::size_
   return out.view(any_null);
 }
 
+ColumnView GroupBySink::emit_aggregate(std::size_t a, const Groups& groups, std::size_t first,
+                                       std::size_t count, Vec& out) const {
+  const AggregateState* states = groups.states.data();
+  const std::size_t stride = aggregates_.size();
+  if (aggregates_[a].keeps_values())
+    return finish_quantiles(aggregates_[a], states, stride, a, first, count, out, context_.budget);
+  return query::finish(aggregates_[a], states, stride, a, first, count, out);
+}
+
 void GroupBySink::emit(const Groups& groups, std::vector<Vec>& columns, Batch& batch,
                        FunctionRef<bool(const Batch&)> take) const {
   FLUGS_CHECK(groups.states.size() >= groups.table.size() * aggregates_.size());
@@ -140,8 +150,7 @@ void GroupBySink::emit(const Groups& groups, std::vector<Vec>& columns, Batch& b
       batch.columns[k] = emit_key(k, groups, first, batch.rows, columns[k]);
     for (std::size_t a = 0; a < aggregates_.size(); ++a)
       batch.columns[keys_.size() + a] =
-          query::finish(aggregates_[a], groups.states.data(), aggregates_.size(), a, first,
-                        batch.rows, columns[keys_.size() + a]);
+          emit_aggregate(a, groups, first, batch.rows, columns[keys_.size() + a]);
     if (!take(batch)) return;
   }
 }
@@ -165,6 +174,7 @@ Rows GroupBySink::all_rows() {
     rows.append(next, charge);
     return true;
   });
+  kept_.clear();
   rows.charges.push_back(std::move(charge));
   return rows;
 }

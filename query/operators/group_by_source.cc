@@ -17,8 +17,10 @@ constexpr std::uint64_t kTaskRecords = 16 * kBatchRows;
 
 }  // namespace
 
-GroupBySink::Merging::Merging(const GroupBySink& sink)
-    : groups(sink, {}),
+GroupBySink::Merging::Merging(const GroupBySink& sink, KeptMemory* lasting)
+    : own(sink.context_.budget),
+      kept(lasting != nullptr ? *lasting : own),
+      groups(sink, {}),
       row_records(sink.shape_, sink.aggregates_),
       numbers(kBatchRows),
       columns(sink.schema_.size()) {}
@@ -26,6 +28,7 @@ GroupBySink::Merging::Merging(const GroupBySink& sink)
 void GroupBySink::Merging::clear() {
   groups.table.clear();
   groups.states.clear();
+  own.clear();
 }
 
 void GroupBySink::merge_states(const std::uint64_t* records, std::size_t count,
@@ -46,7 +49,7 @@ void GroupBySink::merge_rows(std::uint64_t* records, std::size_t count, Merging&
   groups.table.find_rows(records, into.row_records.words(), count, into.numbers.data());
   groups.grow_states(aggregates_.size());
   groups.charge.set(groups.bytes());
-  into.row_records.accumulate(records, count, into.numbers.data(), groups.states.data());
+  into.row_records.accumulate(records, count, into.numbers.data(), groups.states.data(), into.kept);
   into.row_records.close(records, count);  // they stay if merging them frees too little
 }
 
@@ -99,7 +102,7 @@ class GroupBySink::PartsSource : public Source {
 
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override {
     FLUGS_CHECK(worker < workers_.size() && morsel < morsel_count());
-    if (!workers_[worker]) workers_[worker] = std::make_unique<Merging>(*sink_);
+    if (!workers_[worker]) workers_[worker] = std::make_unique<Merging>(*sink_, nullptr);
     Merging& merging = *workers_[worker];
     merging.clear();
     std::uint64_t records = 0;

@@ -28,11 +28,15 @@ Packing packing_of(const BoundAggregate& aggregate) noexcept {
     case AggregateKind::kVariance:
     case AggregateKind::kStddev:
       return {1, true};
+    case AggregateKind::kQuantile:
+    case AggregateKind::kMedian:
+      return {2, false};
   }
   return {2, true};
 }
 
-static_assert(sizeof(Int128) == 16 && sizeof(AggregateState::Text) == 16);
+static_assert(sizeof(Int128) == 16 && sizeof(AggregateState::Text) == 16 &&
+              sizeof(ValueList) == 16);
 
 AggregateState unpack(Packing packing, const std::uint64_t* from) noexcept {
   AggregateState state;

@@ -139,12 +139,14 @@ ColumnView RowRecords::read(Argument& argument, const std::uint64_t* records,
 }
 
 void RowRecords::accumulate(const std::uint64_t* records, std::size_t rows,
-                            const std::uint32_t* groups, AggregateState* states) {
+                            const std::uint32_t* groups, AggregateState* states,
+                            KeptMemory& memory) {
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     if (aggregates_[a].is_distinct()) continue;
     ColumnView values;
     if (argument_of_[a] != kNoArgument) values = read(arguments_[argument_of_[a]], records, rows);
-    query::accumulate(aggregates_[a], values, groups, rows, false, states, aggregates_.size(), a);
+    query::accumulate(aggregates_[a], values, groups, rows, false, states, aggregates_.size(), a,
+                      memory);
   }
 }
 

@@ -28,7 +28,7 @@ class RowRecords {
   void close(std::uint64_t* records, std::size_t rows) const;
   /// Adds the rows to the states of their groups.
   void accumulate(const std::uint64_t* records, std::size_t rows, const std::uint32_t* groups,
-                  AggregateState* states);
+                  AggregateState* states, KeptMemory& memory);
 
  private:
   struct Argument {

@@ -17,6 +17,7 @@
 #include "flugs/query.h"
 #include "query/operators/aggregate_state.h"
 #include "query/operators/group_table.h"
+#include "query/operators/quantile.h"
 #include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
@@ -72,8 +73,8 @@ struct Expected {
   std::optional<std::int64_t> least;
   std::optional<std::string> greatest_name;
   std::vector<double> reals;
-  std::set<std::int64_t> values;
-  std::set<std::string> names;
+  std::multiset<std::int64_t> values;
+  std::multiset<std::string> names;
 
   void add(const GroupedRow& row) {
     ++rows;
@@ -94,10 +95,24 @@ struct Expected {
     double deviations = 0;
     for (const double real : reals) deviations += (real - mean) * (real - mean);
     const auto divisor = static_cast<double>(reals.size()) - 1;
-    return fmt::format("{} {} {} {} {} {} {} {}", rows, cell(sum), cell(least), cell(greatest_name),
-                       reals.empty() ? "NULL" : fmt::format("{:.6f}", mean),
+    return fmt::format("{} {} {} {} {} {} {} {} {} {}", rows, cell(sum), cell(least),
+                       cell(greatest_name), reals.empty() ? "NULL" : fmt::format("{:.6f}", mean),
                        reals.size() < 2 ? "NULL" : fmt::format("{:.6f}", deviations / divisor),
-                       values.size(), names.size());
+                       std::set(values.begin(), values.end()).size(),
+                       std::set(names.begin(), names.end()).size(), median(), middle_name());
+  }
+
+ private:
+  std::string median() const {
+    if (values.empty()) return "NULL";
+    const auto at = [&](std::size_t i) {
+      return static_cast<double>(*std::next(values.begin(), std::ptrdiff_t(i)));
+    };
+    return fmt::format("{:.6f}", (at((values.size() - 1) / 2) + at(values.size() / 2)) / 2);
+  }
+  std::string middle_name() const {
+    const auto half = std::ptrdiff_t(names.size() + 1) / 2;
+    return names.empty() ? "NULL" : "'" + *std::next(names.begin(), half - 1);
   }
 };
 
@@ -109,7 +124,9 @@ std::vector<Aggregate> aggregates() {
           avg("real").as("mean"),
           variance("real").as("variance"),
           count_distinct("value").as("values"),
-          count_distinct("name").as("names")};
+          count_distinct("name").as("names"),
+          median("value").as("median"),
+          quantile("name", 0.5).as("middle")};
 }
 
 /// The rows of a table, first as they were inserted, then merged.
@@ -191,10 +208,10 @@ std::map<std::string, std::string> found(const QueryResult& result, const Keys& 
     const auto at = [&](std::size_t i) { return result.get_unchecked(row, c + i); };
     const bool is_new =
         texts
-            .emplace(key,
-                     fmt::format("{} {} {} {} {} {} {} {}", cell(at(0), false), cell(at(1), false),
-                                 cell(at(2), false), text(at(3)), cell(at(4), true),
-                                 cell(at(5), true), cell(at(6), false), cell(at(7), false)))
+            .emplace(key, fmt::format("{} {} {} {} {} {} {} {} {} {}", cell(at(0), false),
+                                      cell(at(1), false), cell(at(2), false), text(at(3)),
+                                      cell(at(4), true), cell(at(5), true), cell(at(6), false),
+                                      cell(at(7), false), cell(at(8), true), text(at(9))))
             .second;
     if (!is_new) texts[key] += " twice";
   }
@@ -310,6 +327,31 @@ TEST_CASE("a group by in parts can be stopped, and fails without a folder for it
   options.progress = {};
   options.memory_bytes_max = 100'000;  // not even the result fits
   CHECK(table.run(grouped(keys), options).status().code() == StatusCode::kOutOfMemory);
+}
+
+TEST_CASE("the values of a quantile count for the query's memory", "[query]") {
+  PartedTable table;
+  const Query all = Query::table("t").group_by({}, {median("id")});
+  const RunOptions enough{.threads = 2, .memory_bytes_max = kPartedRows * 32};
+  const QueryResult result = must(table.run(all, enough));
+  CHECK(must(result.get<double>(0, 0)) == static_cast<double>(kPartedRows - 1) / 2);
+  CHECK(result.statistics().memory_bytes_peak > kPartedRows * 8);
+  const Status status =
+      table.run(all, {.threads = 2, .memory_bytes_max = kPartedRows * 8}).status();
+  CHECK(status.code() == StatusCode::kOutOfMemory);
+  CHECK(status.message().find("group by") != std::string::npos);
+}
+
+TEST_CASE("a quantile is the first value with its part of the values before it", "[query]") {
+  CHECK(quantile_index(0, 5) == 0);
+  CHECK(quantile_index(0.2, 5) == 0);
+  CHECK(quantile_index(0.21, 5) == 1);
+  CHECK(quantile_index(1, 5) == 4);
+  CHECK(quantile_index(0.07, 100) == 6);  // the double is above 0.07
+  CHECK(quantile_index(0.29, 100) == 28);
+  CHECK(quantile_index(1.0 / 3, 3) == 0);
+  CHECK(quantile_index(2.0 / 3, 3) == 1);
+  CHECK(quantile_index(0.1, 1'000'000'000'000'000'000) == 99'999'999'999'999'999);
 }
 
 TEST_CASE("texts with the same mark are different groups and values", "[query]") {

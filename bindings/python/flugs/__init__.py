@@ -17,7 +17,7 @@ from flugs._errors import (AlreadyExists, Busy, Cancelled, Closed, Conflict, Con
                            OutOfMemory, OutOfSpace, Overflow, ReadOnly, TooManyTransactions)
 from flugs._flugs import (Aggregate, Database, Expr, Query, Result, Rows, Savepoint, Table,
                           Transaction, avg, case_when, col, concat, count, count_distinct, lit,
-                          max, min, open, stddev, sum, variance)
+                          max, median, min, open, quantile, stddev, sum, variance)
 from flugs._schema import (Column, ForeignKey, Key, binary, boolean, date, decimal, double, int32,
                            int64, string, timestamp)
 
@@ -29,6 +29,6 @@ __all__ = [
     "InvalidArgument", "IoError", "Key", "NotFound", "OutOfMemory", "OutOfSpace", "Overflow",
     "Query", "ReadOnly", "Result", "Rows", "Savepoint", "Table", "TooManyTransactions",
     "Transaction", "avg", "binary", "boolean", "case_when", "col", "concat", "count",
-    "count_distinct", "date", "decimal", "double", "int32", "int64", "lit", "max", "min", "open",
-    "stddev", "string", "sum", "timestamp", "variance",
+    "count_distinct", "date", "decimal", "double", "int32", "int64", "lit", "max", "median", "min",
+    "open", "quantile", "stddev", "string", "sum", "timestamp", "variance",
 ]

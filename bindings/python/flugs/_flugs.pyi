@@ -245,6 +245,13 @@ def variance(of: str | Expr) -> Aggregate: ...
 
 def stddev(of: str | Expr) -> Aggregate: ...
 
+def median(of: str | Expr) -> Aggregate: ...
+
+def quantile(of: str | Expr, q: float) -> Aggregate:
+    """
+    The first value, in ascending order, with at least the part q of all values at it or before it.
+    """
+
 class Query:
     """
     A query: a table and the steps applied to its rows, in the order in which they are written. Each step returns a new query. It runs when its rows are asked for, each time anew.

@@ -243,6 +243,13 @@ void bind_aggregates(nb::module_& module) {
   bind("avg", &query::avg);
   bind("variance", &query::variance);
   bind("stddev", &query::stddev);
+  bind("median", &query::median);
+  module.def(
+      "quantile",
+      [](nb::handle of, double q) { return query::quantile(query::Item(to_item(of)), q); }, "of"_a,
+      "q"_a, nb::sig("def quantile(of: str | Expr, q: float) -> Aggregate"),
+      "The first value, in ascending order, with at least the part q of all values at it or before "
+      "it.");
 }
 
 Expr case_when(nb::handle cases, nb::handle otherwise) {

@@ -129,6 +129,21 @@ def test_functions_give_what_duckdb_gives(table, judge):
         assert not wrong, (repr(function), wrong[:3])
 
 
+def test_quantiles_are_duckdbs(table, judge):
+    parts = ("0", "0.07", "0.25", "0.5", "0.9", "1")
+    for column in ("id", "text", "i", "x", "r", "day", "moment"):
+        found = table.query().group_by("kind", agg=[
+            flugs.quantile(column, float(part)).alias(part) for part in parts])
+        quantiles = ", ".join(f"quantile_disc({column}, {part})" for part in parts)
+        expected = judge.execute(f"select kind, {quantiles} from t group by all").fetchall()
+        assert sorted(found.fetchall(), key=str) == sorted(expected, key=str)
+    found = table.query().group_by("kind", agg=[flugs.median(c) for c in ("id", "i", "x", "r")])
+    expected = judge.execute("select kind, median(id), median(i), median(x::double), median(r) "
+                             "from t group by all").fetchall()
+    assert {row[0]: pytest.approx(row[1:]) for row in found.fetchall()} == {
+        row[0]: row[1:] for row in expected}
+
+
 def test_groups_of_functions_are_duckdbs(table, judge):
     found = table.query().group_by(
         col("text").upper().alias("k"), col("day").truncate_time("year").alias("y"),

@@ -325,12 +325,14 @@ enum {
   FLUGS_AVG = 6,             /**< A double. */
   FLUGS_VARIANCE = 7,        /**< Of a sample; a double. */
   FLUGS_STDDEV = 8,          /**< Of a sample; a double. */
+  FLUGS_QUANTILE = 9,        /**< `reserved` is the part of the values, in millionths. */
+  FLUGS_MEDIAN = 10,         /**< A double. */
 };
 
 /** A figure of a group, and its name; NULL: a name like "sum(price)". */
 typedef struct flugs_aggregate {
   flugs_aggregate_kind kind;
-  int32_t reserved;  /* 0 */
+  int32_t reserved;  /* 0; for FLUGS_QUANTILE 0 to 1000000 */
   flugs_expr* of;    /* taken over; NULL for FLUGS_COUNT_ROWS */
   const char* name;
 } flugs_aggregate;

@@ -225,7 +225,8 @@ static void groups_and_order(flugs_transaction* t) {
       {FLUGS_COUNT, 0, column("flag"), "flags"},    {FLUGS_COUNT_DISTINCT, 0, column("id"), "ids"},
       {FLUGS_MIN, 0, column("id"), "least"},        {FLUGS_MAX, 0, column("id"), "most"},
       {FLUGS_AVG, 0, column("weight"), "mean"},     {FLUGS_VARIANCE, 0, column("id"), "variance"},
-      {FLUGS_STDDEV, 0, column("id"), "deviation"},
+      {FLUGS_STDDEV, 0, column("id"), "deviation"}, {FLUGS_MEDIAN, 0, column("id"), "median"},
+      {FLUGS_QUANTILE, 0, column("id"), "first"},   {FLUGS_QUANTILE, 1000000, column("id"), "last"},
   };
   OK(flugs_query_group_by(query, by_name, 1, figures, sizeof figures / sizeof *figures));
   OK(flugs_query_where(query, binary(FLUGS_OP_GREATER, column("least"), int64_constant(5))));
@@ -249,7 +250,7 @@ static void groups_and_order(flugs_transaction* t) {
   query = query_of("item");
   const flugs_aggregate wrong = {FLUGS_SUM, 0, NULL, NULL};
   FAILS(flugs_query_group_by(query, NULL, 0, &wrong, 1), FLUGS_INVALID_ARGUMENT, "have one");
-  const flugs_aggregate worse = {9, 0, column("id"), NULL};
+  const flugs_aggregate worse = {99, 0, column("id"), NULL};
   FAILS(flugs_query_group_by(query, NULL, 0, &worse, 1), FLUGS_INVALID_ARGUMENT, "number 9");
   flugs_query_free(query);
 }
