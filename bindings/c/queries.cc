@@ -30,6 +30,7 @@ static_assert(static_cast<int>(AggregateKind::kVariance) == FLUGS_VARIANCE);
 static_assert(static_cast<int>(AggregateKind::kStddev) == FLUGS_STDDEV);
 static_assert(static_cast<int>(AggregateKind::kQuantile) == FLUGS_QUANTILE);
 static_assert(static_cast<int>(AggregateKind::kMedian) == FLUGS_MEDIAN);
+static_assert(static_cast<int>(AggregateKind::kApproxCountDistinct) == FLUGS_APPROX_COUNT_DISTINCT);
 
 template <typename Work>
 flugs_error* with_query(flugs_query* query, Work&& work) noexcept {
@@ -74,7 +75,7 @@ flugs_error* aggregates_from_c(const flugs_aggregate* given, std::size_t count,
   for (std::size_t i = 0; i < count; ++i) next -= given[i].of != nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const flugs_aggregate& aggregate = given[i];
-    if (aggregate.kind < FLUGS_COUNT_ROWS || aggregate.kind > FLUGS_MEDIAN)
+    if (aggregate.kind < FLUGS_COUNT_ROWS || aggregate.kind > FLUGS_APPROX_COUNT_DISTINCT)
       return misuse("aggregates: no kind has the number " + std::to_string(aggregate.kind));
     if ((aggregate.of == nullptr) != (aggregate.kind == FLUGS_COUNT_ROWS))
       return misuse("aggregates: FLUGS_COUNT_ROWS has no argument, and the others have one");

@@ -292,6 +292,7 @@ enum class AggregateKind : std::uint8_t {
   kStddev,
   kQuantile,
   kMedian,
+  kApproxCountDistinct,
 };
 
 /// One figure per group. All but count() leave NULLs out. Over NULLs only, or over no row, a count
@@ -313,6 +314,10 @@ Aggregate count();
 /// Counts values that are not NULL. Counts are int64.
 Aggregate count(const Item& of);
 Aggregate count_distinct(const Item& of);
+/// About as many as count_distinct: with a standard error of 1.6 %, so that one of 20 results is
+/// wrong by more than 3.3 %. Few values are counted nearly exactly. Takes at most 4 KB per group
+/// and thread (HyperLogLog). The result is the same for the same values, however many threads run.
+Aggregate approx_count_distinct(const Item& of);
 /// The sum of integers is int64, and of decimals a decimal of the same scale; both are exact
 /// (kOverflow beyond 64 bits). The sum of doubles is a double, whose last digits may depend on the
 /// order of addition.

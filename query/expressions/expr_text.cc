@@ -269,6 +269,8 @@ std::string output_name(const Aggregate& aggregate) {
       return fmt::format("quantile({}, {})", aggregate.of.to_string(), aggregate.q);
     case AggregateKind::kMedian:
       return "median(" + aggregate.of.to_string() + ")";
+    case AggregateKind::kApproxCountDistinct:
+      return "approx_count_distinct(" + aggregate.of.to_string() + ")";
   }
   return "?";
 }

@@ -200,6 +200,9 @@ Aggregate aggregate(AggregateKind kind, const Item& of) { return {kind, of.expr(
 Aggregate count() { return {}; }
 Aggregate count(const Item& of) { return aggregate(AggregateKind::kCount, of); }
 Aggregate count_distinct(const Item& of) { return aggregate(AggregateKind::kCountDistinct, of); }
+Aggregate approx_count_distinct(const Item& of) {
+  return aggregate(AggregateKind::kApproxCountDistinct, of);
+}
 Aggregate sum(const Item& of) { return aggregate(AggregateKind::kSum, of); }
 Aggregate min(const Item& of) { return aggregate(AggregateKind::kMin, of); }
 Aggregate max(const Item& of) { return aggregate(AggregateKind::kMax, of); }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
@@ -129,6 +130,21 @@ void keep_values(const BoundAggregate& aggregate, ColumnView values, const std::
   }
 }
 
+void note_values(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
+                 std::size_t rows, AggregateState* states, std::size_t stride, std::size_t index,
+                 KeptMemory& memory) {
+  const auto run = [&](auto&& hash_at) {
+    for_values(values, groups, rows, states, stride, index, [&](AggregateState& state, auto i) {
+      note_hash(state.sketch, hash_at(i), memory);
+      ++state.count;
+    });
+  };
+  if (aggregate.form() == Form::kText)
+    run([texts = values.texts()](std::size_t i) { return hash_text(texts[i]); });
+  else
+    run([ints = values.ints()](std::size_t i) { return hash_integer(ints[i]); });
+}
+
 }  // namespace
 
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
@@ -173,6 +189,9 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
     case AggregateKind::kQuantile:
     case AggregateKind::kMedian:
       keep_values(aggregate, values, groups, rows, states, stride, index, memory);
+      break;
+    case AggregateKind::kApproxCountDistinct:
+      note_values(aggregate, values, groups, rows, states, stride, index, memory);
       break;
     case AggregateKind::kCountDistinct:
       break;
@@ -219,7 +238,8 @@ bool state_of(const BoundAggregate& aggregate, const ScanUnit& unit, std::uint32
   }
 }
 
-void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into) {
+void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into,
+           KeptMemory& memory) {
   if (from.count == 0) return;
   const bool first = into.count == 0;
   switch (aggregate.kind) {
@@ -263,6 +283,9 @@ void merge(const BoundAggregate& aggregate, const AggregateState& from, Aggregat
     case AggregateKind::kMedian:
       append_list(from.values, into.values);
       break;
+    case AggregateKind::kApproxCountDistinct:
+      merge_sketches(from.sketch, into.sketch, memory);
+      break;
     default:
       break;
   }
@@ -277,6 +300,10 @@ std::int64_t exact_sum(const BoundAggregate& aggregate, const AggregateState& st
     fail(StatusCode::kOverflow,
          fmt::format("{}: a sum does not fit {}", aggregate.name, to_string(aggregate.type)));
   return value;
+}
+
+std::int64_t count_result(const BoundAggregate& aggregate, const AggregateState& state) {
+  return aggregate.is_sketch() ? estimate_of(state.sketch) : state.count;
 }
 
 double real_result(const BoundAggregate& aggregate, const AggregateState& state) {
@@ -327,8 +354,8 @@ ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states,
     case Lane::kInt:
       for (std::size_t i = 0; i < count; ++i) {
         const AggregateState& state = own[i * stride];
-        out.ints(count)[i] = is_count                                ? state.count
-                             : nulls[i] != 0                         ? 0
+        out.ints(count)[i] = is_count        ? count_result(aggregate, state)
+                             : nulls[i] != 0 ? 0
                              : aggregate.kind == AggregateKind::kSum ? exact_sum(aggregate, state)
                                                                      : state.value;
       }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "query/expressions/bound_expr.h"
+#include "query/operators/distinct_sketch.h"
 #include "query/operators/group_table.h"
 #include "query/operators/value_list.h"
 #include "query/scan/scan_unit.h"
@@ -31,7 +32,8 @@ struct AggregateState {
     std::int64_t value;  ///< min and max
     double real_value;
     Text text;
-    ValueList values;  ///< quantile and median
+    ValueList values;        ///< quantile and median
+    DistinctSketch* sketch;  ///< approx_count_distinct; null: no value
   };
 };
 
@@ -49,7 +51,8 @@ struct BoundAggregate {
   Form form() const noexcept { return of ? of->form : Form::kInt; }
   bool is_distinct() const noexcept { return kind == AggregateKind::kCountDistinct; }
   /// The result is never NULL.
-  bool is_count() const noexcept { return kind <= AggregateKind::kCountDistinct; }
+  bool is_count() const noexcept { return kind <= AggregateKind::kCountDistinct || is_sketch(); }
+  bool is_sketch() const noexcept { return kind == AggregateKind::kApproxCountDistinct; }
   bool is_deviation() const noexcept {
     return kind == AggregateKind::kVariance || kind == AggregateKind::kStddev;
   }
@@ -70,15 +73,17 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
 bool state_of(const BoundAggregate& aggregate, const ScanUnit& unit, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state);
-/// Adds another worker's state, which may not be used any more if the aggregate keeps values.
-void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
+/// Adds another worker's state. If the aggregate keeps values or a sketch, these become a part of
+/// `into`, and may not be added to any more. What it keeps besides is in `memory`.
+void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into,
+           KeptMemory& memory);
 /// Words of a state in a record, which has only what the aggregate needs.
 std::size_t packed_words(const BoundAggregate& aggregate) noexcept;
 void pack(const BoundAggregate& aggregate, const AggregateState& state, std::uint64_t* to) noexcept;
 /// Adds packed states, which lie `words` words apart, to the groups' states.
 void merge_packed(const BoundAggregate& aggregate, const std::uint64_t* packed, std::size_t words,
                   std::size_t rows, const std::uint32_t* groups, AggregateState* states,
-                  std::size_t stride, std::size_t index);
+                  std::size_t stride, std::size_t index, KeptMemory& memory);
 /// The results of `count` groups from `first` on. Fails with kOverflow. Not for aggregates that
 /// keep values (quantile.h).
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,

@@ -80,7 +80,7 @@ GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::ve
     record_words_ += packed_words(aggregate);
   }
   keeps_values_ = std::any_of(aggregates_.begin(), aggregates_.end(),
-                              [](const BoundAggregate& a) { return a.keeps_values(); });
+                              [](const auto& a) { return a.keeps_values() || a.is_sketch(); });
   for (std::uint32_t worker = 0; worker < context.threads; ++worker)
     kept_.emplace_back(context.budget);
   locals_.resize(context.threads);

@@ -195,7 +195,7 @@ class GroupBySink : public Sink {
   std::vector<Local*> used_locals() const;
   bool is_parted() const;
   bool part();
-  void merge_groups(const Groups& from, Groups& into) const;
+  void merge_groups(const Groups& from, Groups& into);
   void emit(const Groups& groups, std::vector<Vec>& columns, Batch& batch,
             FunctionRef<bool(const Batch&)> take) const;
   Rows all_rows();
@@ -218,7 +218,7 @@ class GroupBySink : public Sink {
   std::vector<BitDomain> bit_domains_;  // by aggregate
   bool is_of_columns_ = false;          // no keys, and every argument is a column
   bool is_by_codes_ = false;            // keys and arguments are columns that CodeGroups accepts
-  bool keeps_values_ = false;           // of some aggregate
+  bool keeps_values_ = false;           // some states have values or a sketch beside them
   Schema schema_;
   std::deque<KeptMemory> kept_;  // by worker
   std::vector<std::unique_ptr<Local>> locals_;

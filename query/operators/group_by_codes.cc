@@ -105,7 +105,7 @@ bool GroupBySink::push_masked(const ScanUnit& unit, const std::vector<std::uint3
   local.groups.table.find(local.words, 1, local.group_of.data());
   local.groups.grow_states(aggregates_.size());
   for (std::size_t a = 0; a < aggregates_.size(); ++a)
-    merge(aggregates_[a], states[a], local.groups.states[a]);
+    merge(aggregates_[a], states[a], local.groups.states[a], local.kept);
   local.groups.charge.set(bytes_of(local));
   return true;
 }
@@ -168,7 +168,7 @@ void GroupBySink::hand_over_codes(Local& local) const {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t a = 0; a < stride; ++a)
         merge(aggregates_[a], codes.state(found[first + i], a),
-              local.groups.states[local.group_of[i] * stride + a]);
+              local.groups.states[local.group_of[i] * stride + a], local.kept);
     local.table_past.taken += n;
     empty_if_full(local);
   }

@@ -58,7 +58,8 @@ void GroupBySink::limit_records(Local& local) const {
   if (local.compact_at == 0) local.compact_at = compact_at_first();
   if (held() <= local.compact_at) return;
   if (keeps_values_) {
-    // Values of rows take no less memory in the lists of groups, which cannot go to a file.
+    // Values of rows take no less memory in lists and sketches of groups, which cannot go to a
+    // file.
     if (held() > compact_at_most()) spill_records(local);
     return;
   }

@@ -50,7 +50,7 @@ bool GroupBySink::part() {
   return !keys_.empty() && is_parted();
 }
 
-void GroupBySink::merge_groups(const Groups& from, Groups& into) const {
+void GroupBySink::merge_groups(const Groups& from, Groups& into) {
   const std::size_t stride = aggregates_.size();
   const std::uint32_t size = from.table.size();
   std::vector<std::uint32_t> renumbered(size);
@@ -62,7 +62,7 @@ void GroupBySink::merge_groups(const Groups& from, Groups& into) const {
   for (std::uint32_t group = 0; group < size; ++group)
     for (std::size_t a = 0; a < stride; ++a)
       merge(aggregates_[a], from.states[group * stride + a],
-            into.states[renumbered[group] * stride + a]);
+            into.states[renumbered[group] * stride + a], kept_.front());
   for (std::size_t a = 0; a < stride; ++a) {
     FLUGS_CHECK(from.bits[a].size() == into.bits[a].size());
     for (std::size_t word = 0; word < from.bits[a].size(); ++word)

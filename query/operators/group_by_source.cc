@@ -40,7 +40,7 @@ void GroupBySink::merge_states(const std::uint64_t* records, std::size_t count,
   groups.charge.set(groups.bytes());
   for (std::size_t a = 0; a < stride; ++a)
     merge_packed(aggregates_[a], records + state_at_[a], record_words_, count, into.numbers.data(),
-                 groups.states.data(), stride, a);
+                 groups.states.data(), stride, a, into.kept);
 }
 
 void GroupBySink::merge_rows(std::uint64_t* records, std::size_t count, Merging& into) const {

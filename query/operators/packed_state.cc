@@ -31,6 +31,8 @@ Packing packing_of(const BoundAggregate& aggregate) noexcept {
     case AggregateKind::kQuantile:
     case AggregateKind::kMedian:
       return {2, false};
+    case AggregateKind::kApproxCountDistinct:
+      return {1, false};
   }
   return {2, true};
 }
@@ -63,7 +65,7 @@ void pack(const BoundAggregate& aggregate, const AggregateState& state,
 
 void merge_packed(const BoundAggregate& aggregate, const std::uint64_t* packed, std::size_t words,
                   std::size_t rows, const std::uint32_t* groups, AggregateState* states,
-                  std::size_t stride, std::size_t index) {
+                  std::size_t stride, std::size_t index, KeptMemory& memory) {
   FLUGS_CHECK(index < stride);
   const Packing packing = packing_of(aggregate);
   AggregateState* own = states + index;
@@ -82,7 +84,7 @@ void merge_packed(const BoundAggregate& aggregate, const std::uint64_t* packed, 
       into.count += from.count;
       into.sum += from.sum;
     } else {
-      merge(aggregate, from, into);
+      merge(aggregate, from, into, memory);
     }
   }
 }

@@ -16,6 +16,7 @@ std::vector<Aggregate> every_aggregate(const Expr& of) {
   return {count(),
           count(of),
           count_distinct(of),
+          approx_count_distinct(of),
           sum(of),
           min(of),
           max(of),
@@ -75,9 +76,10 @@ TEST_CASE("groups and aggregates of every type") {
   for (const char* column : {"b", "i", "m", "n", "r", "q", "x", "y", "d", "ts", "s", "u", "w"}) {
     const Expr c = col(column);
     world.check(base().group_by({c}, {count(), min("s"), max("u"), sum("x"), avg("y")}));
-    world.check(
-        base().group_by({c, col("b").as("key")}, {count_distinct("i"), count_distinct("u")}));
-    world.check(base().group_by({}, {count(c), count_distinct(c), min(c), max(c)}));
+    world.check(base().group_by({c, col("b").as("key")}, {count_distinct("i"), count_distinct("u"),
+                                                          approx_count_distinct("u")}));
+    world.check(base().group_by(
+        {}, {count(c), count_distinct(c), min(c), max(c), approx_count_distinct(c)}));
     for (const double q : {0.0, 0.5, 0.999, 1.0})
       world.check(base().group_by({"b"}, {quantile(c, q), quantile(c, 0.3).where(col("i") > 5)}));
     world.check(base().where(col("i") > 100).group_by({}, {count(c), min(c), count_distinct(c)}));

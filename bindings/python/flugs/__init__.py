@@ -16,8 +16,9 @@ from flugs._errors import (AlreadyExists, Busy, Cancelled, Closed, Conflict, Con
                            Corrupt, Error, Incompatible, InvalidArgument, IoError, NotFound,
                            OutOfMemory, OutOfSpace, Overflow, ReadOnly, TooManyTransactions)
 from flugs._flugs import (Aggregate, Database, Expr, Query, Result, Rows, Savepoint, Table,
-                          Transaction, avg, case_when, col, concat, count, count_distinct, lit,
-                          max, median, min, open, quantile, stddev, sum, variance)
+                          Transaction, approx_count_distinct, avg, case_when, col, concat, count,
+                          count_distinct, lit, max, median, min, open, quantile, stddev, sum,
+                          variance)
 from flugs._schema import (Column, ForeignKey, Key, binary, boolean, date, decimal, double, int32,
                            int64, string, timestamp)
 
@@ -28,7 +29,7 @@ __all__ = [
     "ConstraintViolated", "Corrupt", "Database", "Error", "Expr", "ForeignKey", "Incompatible",
     "InvalidArgument", "IoError", "Key", "NotFound", "OutOfMemory", "OutOfSpace", "Overflow",
     "Query", "ReadOnly", "Result", "Rows", "Savepoint", "Table", "TooManyTransactions",
-    "Transaction", "avg", "binary", "boolean", "case_when", "col", "concat", "count",
-    "count_distinct", "date", "decimal", "double", "int32", "int64", "lit", "max", "median", "min",
-    "open", "quantile", "stddev", "string", "sum", "timestamp", "variance",
+    "Transaction", "approx_count_distinct", "avg", "binary", "boolean", "case_when", "col",
+    "concat", "count", "count_distinct", "date", "decimal", "double", "int32", "int64", "lit",
+    "max", "median", "min", "open", "quantile", "stddev", "string", "sum", "timestamp", "variance",
 ]

@@ -247,6 +247,11 @@ def stddev(of: str | Expr) -> Aggregate: ...
 
 def median(of: str | Expr) -> Aggregate: ...
 
+def approx_count_distinct(of: str | Expr) -> Aggregate:
+    """
+    Counts different values with a standard error of 1.6 %, in little memory.
+    """
+
 def quantile(of: str | Expr, q: float) -> Aggregate:
     """
     The first value, in ascending order, with at least the part q of all values at it or before it.

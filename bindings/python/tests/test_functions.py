@@ -144,6 +144,18 @@ def test_quantiles_are_duckdbs(table, judge):
         row[0]: row[1:] for row in expected}
 
 
+def test_distinct_values_are_counted_approximately(table, judge):
+    columns = ("id", "text", "i", "x", "r", "day", "moment", "kind")
+    found = table.query().group_by(agg=[flugs.approx_count_distinct(c) for c in columns])
+    expected = judge.execute("select " + ", ".join(
+        f"count(distinct {column})" for column in columns) + " from t").fetchone()
+    assert found.fetchone() == pytest.approx(expected, rel=0.06)
+    assert found.fetchone()[-1] == 20  # kinds
+    by_kind = table.query().group_by("kind", agg=flugs.approx_count_distinct("id")).fetchall()
+    exact = dict(table.query().group_by("kind", agg=flugs.count_distinct("id")).fetchall())
+    assert dict(by_kind) == pytest.approx(exact, rel=0.06)
+
+
 def test_groups_of_functions_are_duckdbs(table, judge):
     found = table.query().group_by(
         col("text").upper().alias("k"), col("day").truncate_time("year").alias("y"),

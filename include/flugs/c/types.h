@@ -316,17 +316,18 @@ enum {
 /** Figures of a group. */
 typedef int32_t flugs_aggregate_kind;
 enum {
-  FLUGS_COUNT_ROWS = 0,      /**< Has no argument. */
-  FLUGS_COUNT = 1,           /**< Of values that are not NULL. */
+  FLUGS_COUNT_ROWS = 0,              /**< Has no argument. */
+  FLUGS_COUNT = 1,                   /**< Of values that are not NULL. */
   FLUGS_COUNT_DISTINCT = 2,
   FLUGS_SUM = 3,
   FLUGS_MIN = 4,
   FLUGS_MAX = 5,
-  FLUGS_AVG = 6,             /**< A double. */
-  FLUGS_VARIANCE = 7,        /**< Of a sample; a double. */
-  FLUGS_STDDEV = 8,          /**< Of a sample; a double. */
-  FLUGS_QUANTILE = 9,        /**< `reserved` is the part of the values, in millionths. */
-  FLUGS_MEDIAN = 10,         /**< A double. */
+  FLUGS_AVG = 6,                     /**< A double. */
+  FLUGS_VARIANCE = 7,                /**< Of a sample; a double. */
+  FLUGS_STDDEV = 8,                  /**< Of a sample; a double. */
+  FLUGS_QUANTILE = 9,                /**< `reserved` is the part of the values, in millionths. */
+  FLUGS_MEDIAN = 10,                 /**< A double. */
+  FLUGS_APPROX_COUNT_DISTINCT = 11,  /**< With a standard error of 1.6 %. */
 };
 
 /** A figure of a group, and its name; NULL: a name like "sum(price)". */

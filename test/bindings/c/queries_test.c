@@ -221,12 +221,19 @@ static void groups_and_order(flugs_transaction* t) {
   flugs_query* query = query_of("item");
   flugs_expr* by_name[] = {column("name")};
   const flugs_aggregate figures[] = {
-      {FLUGS_SUM, 0, column("id"), "total"},        {FLUGS_COUNT_ROWS, 0, NULL, NULL},
-      {FLUGS_COUNT, 0, column("flag"), "flags"},    {FLUGS_COUNT_DISTINCT, 0, column("id"), "ids"},
-      {FLUGS_MIN, 0, column("id"), "least"},        {FLUGS_MAX, 0, column("id"), "most"},
-      {FLUGS_AVG, 0, column("weight"), "mean"},     {FLUGS_VARIANCE, 0, column("id"), "variance"},
-      {FLUGS_STDDEV, 0, column("id"), "deviation"}, {FLUGS_MEDIAN, 0, column("id"), "median"},
-      {FLUGS_QUANTILE, 0, column("id"), "first"},   {FLUGS_QUANTILE, 1000000, column("id"), "last"},
+      {FLUGS_SUM, 0, column("id"), "total"},
+      {FLUGS_COUNT_ROWS, 0, NULL, NULL},
+      {FLUGS_COUNT, 0, column("flag"), "flags"},
+      {FLUGS_COUNT_DISTINCT, 0, column("id"), "ids"},
+      {FLUGS_MIN, 0, column("id"), "least"},
+      {FLUGS_MAX, 0, column("id"), "most"},
+      {FLUGS_AVG, 0, column("weight"), "mean"},
+      {FLUGS_VARIANCE, 0, column("id"), "variance"},
+      {FLUGS_STDDEV, 0, column("id"), "deviation"},
+      {FLUGS_MEDIAN, 0, column("id"), "median"},
+      {FLUGS_QUANTILE, 0, column("id"), "first"},
+      {FLUGS_QUANTILE, 1000000, column("id"), "last"},
+      {FLUGS_APPROX_COUNT_DISTINCT, 0, column("id"), "about"},
   };
   OK(flugs_query_group_by(query, by_name, 1, figures, sizeof figures / sizeof *figures));
   OK(flugs_query_where(query, binary(FLUGS_OP_GREATER, column("least"), int64_constant(5))));
