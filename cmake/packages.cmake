@@ -7,6 +7,9 @@ find_package(fmt REQUIRED CONFIG)
 pkg_check_modules(PMEMOBJ REQUIRED libpmemobj>=1.12)  # headers; loaded at run time
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+# Its -pthread changes nothing, and sources with other options have no use for headers that are
+# compiled once.
+set_target_properties(PkgConfig::RE2 PROPERTIES INTERFACE_COMPILE_OPTIONS "")
 
 # What a program that links the static library has to link too; also in cmake/flugs-config.cmake.in
 # and cmake/flugs.pc.in.

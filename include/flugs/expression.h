@@ -67,9 +67,9 @@ class Expr {
   std::string to_string() const;
 
   /// Converts to a condition that a schema can keep (TableSchema::check). The expression may
-  /// compare columns with constants and with columns, by all predicates but like, and combine
-  /// comparisons; it may not compute. Any other expression gives a condition that create_table
-  /// refuses with the reason.
+  /// compare columns with constants and with columns, by all predicates but like and matches, and
+  /// combine comparisons; it may not compute. Any other expression gives a condition that
+  /// create_table refuses with the reason.
   operator Condition() const;  // NOLINT(google-explicit-constructor)
 
   Expr is_null() const;

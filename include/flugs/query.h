@@ -28,7 +28,8 @@ struct RunOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
   /// The folder for what a group by or an order by cannot keep within `memory_bytes_max`; empty:
   /// the system's folder for temporary files (TMPDIR). The files have no names, and are gone with
-  /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined.
+  /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined,
+  /// and so does what quantile(), median() and approx_count_distinct() keep of a group.
   std::string temporary_folder = {};
   /// Keeps the order of joins and the places of conditions as written.
   bool runs_as_written = false;

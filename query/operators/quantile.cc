@@ -76,8 +76,8 @@ struct States {
 template <typename T, typename Less>
 ColumnView results_of(const BoundAggregate& aggregate, const States& states, MemoryBudget& budget,
                       Vec& out, Less less) {
-  constexpr bool is_number = !std::is_same_v<T, std::string_view>;
-  const bool is_median = is_number && aggregate.kind == AggregateKind::kMedian;
+  constexpr bool kIsNumber = !std::is_same_v<T, std::string_view>;
+  const bool is_median = kIsNumber && aggregate.kind == AggregateKind::kMedian;
   Gathered<T> gathered(budget);
   void* const to = out.reserve(states.count * sizeof(T));
   std::uint8_t* const nulls = out.nulls(states.count);
@@ -87,7 +87,7 @@ ColumnView results_of(const BoundAggregate& aggregate, const States& states, Mem
     nulls[i] = state.count == 0 ? 1 : 0;
     any_null |= nulls[i] != 0;
     const std::span<T> values = nulls[i] != 0 ? std::span<T>() : gathered.of(state);
-    if constexpr (is_number) {
+    if constexpr (kIsNumber) {
       if (is_median) {
         static_cast<double*>(to)[i] =
             values.empty() ? 0 : median_of(values, aggregate.of->type, less);

@@ -9,8 +9,8 @@ namespace flugs::query {
 
 namespace {
 
-constexpr std::size_t kBlockBytesMin = std::size_t{4} << 10;
-constexpr std::size_t kBlockBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kKeptBytesMin = std::size_t{4} << 10;
+constexpr std::size_t kKeptBytesMax = std::size_t{1} << 20;
 // A block is a small part of a small budget.
 constexpr std::uint64_t kBlocksOfBudget = 256;
 // A list begins small, since there may be many.
@@ -21,13 +21,13 @@ constexpr std::uint32_t kChunkValuesMax = 1024;
 
 KeptMemory::KeptMemory(MemoryBudget& budget)
     : block_bytes_max_(std::clamp<std::uint64_t>(budget.bytes_max() / kBlocksOfBudget,
-                                                 kBlockBytesMin, kBlockBytesMax)),
+                                                 kKeptBytesMin, kKeptBytesMax)),
       charge_(budget, "group by") {}
 
 void KeptMemory::add_block(std::size_t bytes) {
   FLUGS_CHECK(bytes % 8 == 0);
   const std::size_t wanted =
-      std::max(bytes, std::clamp<std::size_t>(charge_.bytes(), kBlockBytesMin, block_bytes_max_));
+      std::max(bytes, std::clamp<std::size_t>(charge_.bytes(), kKeptBytesMin, block_bytes_max_));
   charge_.add(wanted);
   blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(wanted));
   next_ = blocks_.back().get();

@@ -85,6 +85,24 @@ TEST_CASE("errors in a query are reported") {
   CHECK(numbers().explain(ended).code() == wrong);
 }
 
+TEST_CASE("threads share a regular expression, and bring lists and sketches together") {
+  Numbers n;
+  const Expr text = concat({col("name"), constant(Value::string(" ")), to_text(col("n"))});
+  const Expr chosen = regexp_replace(text, "^(\\w+) (\\d+)", "\\2", Replace::kAll);
+  const Query query = numbers()
+                          .where(text.matches("[37] \\d+5[0-4]{2}$"))
+                          .group_by({}, {count(), median("n"), quantile(chosen, 0.5),
+                                         approx_count_distinct(chosen)});
+  const QueryResult alone = must(n.run(query, {.threads = 1}));
+  CHECK(must(alone.get<std::int64_t>(0, 0)) == 59 * 5);  // from 1503 on
+  CHECK(must(alone.get<std::int64_t>(0, 3)) > 285);
+  for (int round = 0; round < 3; ++round) {
+    const QueryResult found = must(n.run(query, {.threads = 3}));
+    for (std::size_t column = 0; column < 4; ++column)
+      CHECK(found.get_unchecked(0, column) == alone.get_unchecked(0, column));
+  }
+}
+
 TEST_CASE("a sum that does not fit is an error, whatever the order of its parts") {
   Numbers n;
   const Query large = numbers().select({(col("n") * 300'000'000'000).as("n")});
