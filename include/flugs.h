@@ -170,7 +170,7 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_foreign_key(
     on_update);
 
 #ifdef FLUGS_DRAFTS
-/** Of the table; without the call FLUGS_DELTA_ROWS. */
+/** Sets the layout of the table's delta. The default is FLUGS_DELTA_ROWS. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_delta_layout(
     flugs_schema* schema, flugs_delta_layout layout);
 #endif
@@ -192,7 +192,8 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_ensure(
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_drop(flugs_database* database, uint32_t table);
 
 #ifdef FLUGS_DRAFTS
-/** Where rows that are inserted from then on lie. Rows that are there move when they are merged. */
+/** Sets the layout of chunks that are begun from then on. Rows in older chunks, and rows that
+ * take free places there, keep theirs until a merge moves them to main. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_set_delta_layout(
     flugs_database* database, uint32_t table, flugs_delta_layout layout);
 #endif
@@ -207,7 +208,7 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_list(
     flugs_database* database, uint32_t* tables, size_t capacity, size_t* out);
 
 #ifdef FLUGS_DRAFTS
-/** The schema in JSON: name, layout, columns, keys, checks and foreign keys. */
+/** The schema in JSON: name, delta_layout, columns, keys, checks and foreign keys. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_describe(
     flugs_database* database, uint32_t table, char** out);
 #endif

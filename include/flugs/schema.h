@@ -294,7 +294,7 @@ struct TableSchema {
     keys.back().ordered = true;
     return *this;
   }
-  /// Says DeltaLayout::kColumns; Database::set_delta_layout changes it later.
+  /// Sets `delta_layout` to kColumns; Database::set_delta_layout changes it later.
   TableSchema& in_columns() {
     delta_layout = DeltaLayout::kColumns;
     return *this;

@@ -30,7 +30,7 @@ class PoolImage final : public MappedPool {
   static Result<std::unique_ptr<PoolImage>> of_file(const std::string& path,
                                                     std::vector<ImageFinding>& findings,
                                                     Depth depth = Depth::kAudit);
-  /// `pool` must be aligned to 64.
+  /// `pool` must be aligned to 4096.
   static Result<std::unique_ptr<PoolImage>> of_buffer(std::span<std::byte> pool,
                                                       std::vector<ImageFinding>& findings);
   ~PoolImage() override { detach(); }

@@ -112,17 +112,20 @@ void TableView::add_formers(const columns::RowLayout& layout) {
 
 void TableView::add_units(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
   const std::size_t chunks = table_.rows.chunk_count();
+  std::vector<engine::SeenParts*> fresh;
   for (std::size_t i = 0; i < chunks; ++i) {
     if (const engine::RowGroup* group = table_.rows.group(i); group != nullptr) {
       if (group->stored_rows() != 0) add_group(*group, table_.rows.first_row_of(i), visibility);
       continue;
     }
-    const engine::RowStore::ChunkView chunk = table_.rows.chunk(i, rows_end);
+    const engine::RowStore::ChunkView chunk = table_.rows.chunk(i, rows_end, true);
     if (chunk.row_count == 0) continue;
+    if (chunk.seen != nullptr && !chunk.seen->is_ready()) fresh.push_back(chunk.seen);
     add_formers(*chunk.layout);
     units_.push_back(std::make_unique<DeltaScanUnit>(table_, schema_, visibility, chunk));
     row_positions_ += chunk.row_count;
   }
+  engine::SeenChunks::make_ready(fresh);
 }
 
 TableView::TableView(const engine::TableData& table, const mvcc::Visibility& visibility)

@@ -22,8 +22,8 @@ namespace flugs::engine {
 /// Invariant: while `group_now()` is not null, the rows are in that group, and `row_zero`,
 /// `layout`, `row_bytes`, `is_in_columns` and `lead_lines` say nothing of them.
 struct RowChunk {
-  // Where row 0 would be if all chunks were like this one; if `is_in_columns`: where the first row
-  // is
+  // Where row 0 would be if all chunks were like this one. If `is_in_columns`: where the first row
+  // is.
   std::uintptr_t row_zero;
   const columns::RowLayout* layout;  // atomic where the merge may change it
   std::uint32_t* previous;           // atomic; made when a row of the chunk is updated

@@ -120,8 +120,9 @@ bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
   return is_read_as(column, edition, false);
 }
 
-// Chunks that still grow, or are too small, are left out.
-RowStore::ChunkView RowStore::chunk(std::size_t index, std::uint32_t rows_limit) const {
+// A chunk that still grows, or has fewer rows than a part, gets no SeenParts.
+RowStore::ChunkView RowStore::chunk(std::size_t index, std::uint32_t rows_limit,
+                                    bool for_query) const {
   FLUGS_DCHECK(index < chunk_count());
   const RowChunk& chunk = chunks_in_dram_[index];
   const std::uint64_t end = geometry_.first_of(index + 1);
@@ -132,7 +133,7 @@ RowStore::ChunkView RowStore::chunk(std::size_t index, std::uint32_t rows_limit)
                  chunk.first_row,
                  limit <= chunk.first_row ? 0 : static_cast<std::uint32_t>(limit - chunk.first_row),
                  &chunk.used_parts};
-  if (chunk.is_in_columns && limit == end && rows_in(index) >= SeenParts::kRows)
+  if (for_query && chunk.is_in_columns && limit == end && rows_in(index) >= SeenParts::kRows)
     view.seen = &seen_.for_scan(index, rows_of(index));
   return view;
 }

@@ -199,8 +199,9 @@ class RowStore final {
       seen_.note_tag(geometry_.chunk_of(row), row - chunk.first_row);
   }
   /// `index` must be below chunk_count(). Leaves out rows from `rows_limit` on, an earlier
-  /// rows_end().
-  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const;
+  /// rows_end(). `for_query`: with SeenParts, which may not be ready yet, for a full chunk in
+  /// columns.
+  ChunkView chunk(std::size_t index, std::uint32_t rows_limit, bool for_query = false) const;
 
   /// The row's previous version in this process's life, kNoRow if none. Set it before an index
   /// publishes the row.

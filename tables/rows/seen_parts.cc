@@ -47,18 +47,12 @@ void SeenParts::note_tag(std::uint32_t i) noexcept {
   }
 }
 
-void SeenParts::forget_all() noexcept {
-  for (std::uint32_t part = 0; part < count_; ++part) note_tag(part * kRows);
-}
-
 SeenChunks::~SeenChunks() {
   const std::size_t begun = begun_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < begun; ++i) delete chunks_[i];
   if (begun != 0) chunks_.begin(begun - 1);  // so that the array knows what it must clear
 }
 
-// A transaction that stores its tag and finds no parts has passed the light side of the barrier
-// between (note_tag). So if it does not find these, the scan finds its tag.
 SeenParts& SeenChunks::for_scan(std::size_t chunk, std::uint32_t rows) {
   SeenParts* found = __atomic_load_n(&chunks_[chunk], __ATOMIC_ACQUIRE);
   if (found != nullptr) return *found;
@@ -67,14 +61,19 @@ SeenParts& SeenChunks::for_scan(std::size_t chunk, std::uint32_t rows) {
   while (begun <= chunk &&
          !begun_.compare_exchange_weak(begun, chunk + 1, std::memory_order_relaxed)) {
   }
-  if (!__atomic_compare_exchange_n(&chunks_[chunk], &found, made.get(), false, __ATOMIC_SEQ_CST,
-                                   __ATOMIC_ACQUIRE)) {
-    mvcc::heavy_barrier();  // the other scan may not have passed its own yet
-    return *found;
-  }
   bytes_.fetch_add(made->bytes(), std::memory_order_relaxed);
+  if (__atomic_compare_exchange_n(&chunks_[chunk], &found, made.get(), false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
+    return *made.release();
+  bytes_.fetch_sub(made->bytes(), std::memory_order_relaxed);
+  return *found;
+}
+
+// Another scan may make the same parts ready at the same time. Each has passed its own barrier.
+void SeenChunks::make_ready(std::span<SeenParts* const> parts) noexcept {
+  if (parts.empty()) return;
   mvcc::heavy_barrier();
-  return *made.release();
+  for (SeenParts* part : parts) part->set_ready();
 }
 
 void SeenChunks::note_tag(std::size_t chunk, std::uint32_t i) const noexcept {

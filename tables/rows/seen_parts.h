@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/stable_array.h"
 
@@ -20,9 +21,10 @@ namespace flugs::engine {
 /// before it.
 ///
 /// A scan asks for a ticket before it reads stamps, and keeps its answer only if no tag was noted
-/// since. If it misses a tag because it read the stamp before, its ticket is worth nothing. Other
-/// changes of stamps, from a tag to a time-stamp or back to 0, change no answer: an answer is kept
-/// only if there was no tag. Neither does a dead row whose stamps become 0.
+/// since. If it misses a tag because it read the stamp before, `keep` refuses its ticket. A tag
+/// that becomes a time-stamp changes no answer: an answer is kept only if no tag was found. A tag
+/// that is taken back changes none, because the row is as it was before. A dead row whose `created`
+/// becomes 0 changes none either.
 ///
 /// Thread-safety: any thread.
 class SeenParts {
@@ -42,10 +44,9 @@ class SeenParts {
             const std::uint64_t* mask) noexcept;
   /// A transaction has stored its tag in the stamps of the chunk's row `i`.
   void note_tag(std::uint32_t i) noexcept;
-  /// No row of the chunk is the same any more.
-  void forget_all() noexcept;
-
   std::uint32_t parts() const noexcept { return count_; }
+  bool is_ready() const noexcept { return is_ready_.load(std::memory_order_acquire); }
+  void set_ready() noexcept { is_ready_.store(true, std::memory_order_release); }
   std::size_t bytes() const noexcept { return sizeof *this + count_ * sizeof(Part); }
   static constexpr std::uint64_t kNone = 1;
 
@@ -61,11 +62,17 @@ class SeenParts {
     std::atomic<std::uint64_t> words[kWords] = {};
   };
 
+  std::atomic<bool> is_ready_{false};
   std::uint32_t count_;
   std::unique_ptr<Part[]> parts_;
 };
 
-/// The SeenParts of a table's chunks. A chunk has none until a scan reads it.
+/// The SeenParts of a table's chunks. A chunk has none until a query reads the table.
+///
+/// A transaction that stores its tag in a chunk then looks for the chunk's parts, and passes the
+/// light side of a barrier between (note_tag). A scan publishes the parts and passes the heavy side
+/// before it calls them ready. So a transaction that found no parts has stored its tag before any
+/// scan that uses them reads the stamps.
 class SeenChunks {
  public:
   explicit SeenChunks(std::size_t chunks_max) : chunks_(chunks_max) {}
@@ -73,8 +80,11 @@ class SeenChunks {
   SeenChunks(const SeenChunks&) = delete;
   SeenChunks& operator=(const SeenChunks&) = delete;
 
-  /// For a scan of the chunk, whose columns are apart.
+  /// For a scan of the chunk, which has `rows` rows. The scan may use the parts when they are ready
+  /// (make_ready).
   SeenParts& for_scan(std::size_t chunk, std::uint32_t rows);
+  /// Makes parts that for_scan has given ready, those of several chunks at once.
+  static void make_ready(std::span<SeenParts* const> parts) noexcept;
   /// A transaction has stored its tag in the stamps of row `i` of the chunk.
   void note_tag(std::size_t chunk, std::uint32_t i) const noexcept;
   /// The chunk's rows are no longer in it: the parts, for whoever frees them when no scan is left

@@ -173,7 +173,6 @@ Status TableColumns::load(bool dropped) {
   return {};
 }
 
-// Chunks have a bit for NULL in each column that could once be NULL.
 Status TableColumns::check_widest_row(TableSchema schema) const {
   for (std::size_t i = 0; i < data_.columns.size(); ++i)
     schema.columns[i].nullable |= data_.columns[i]->nullable();

@@ -57,6 +57,9 @@ class TableColumns final {
   /// between: `next` is durable then, and no one uses it yet. Fails with kInvalidArgument
   /// (complete_schema), kOutOfSpace; then nothing has changed.
   Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
+  /// Fails with kInvalidArgument when a row of the schema could get too large. Chunks have a bit
+  /// for NULL in each column that could once be NULL.
+  Status check_widest_row(TableSchema schema) const;
   /// See Database. `hint_tail_max`: set_hint_tail_max.
   Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
   Status drop_column(ColumnId id);
@@ -96,7 +99,6 @@ class TableColumns final {
                                               columns::Decoder& decoder);
   std::vector<pmem::Extent> added_extents() const;
   Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
-  Status check_widest_row(TableSchema schema) const;
   void take_names_over();
 
   TableData& data_;

@@ -57,6 +57,7 @@ void check_refused(Database& database) {
   refused(database.run([](Transaction&) { return Status(); }));
   refused(database.drop_table(table));
   refused(database.rename_table(table, "towns"));
+  refused(database.set_delta_layout(table, DeltaLayout::kColumns));
   refused(database.add_key(table, {"new", {"name"}}).status());
   refused(database.drop_key(must(table.key("by_name"))));
   refused(database.add_check(table, {"named", query::col("name").is_not_null()}));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
+#include <vector>
 
 #include "flugs/query.h"
 #include "tables/rows/seen_parts.h"
@@ -101,6 +102,54 @@ class Accounts {
 };
 
 }  // namespace
+
+TEST_CASE("writers of adjacent rows in columns keep each other's cells", "[concurrency]") {
+  // Cells of one byte, and a byte of NULL bits. Updates take places that other threads' rows left.
+  TemporaryDatabase database;
+  TableSchema schema("narrow");
+  schema.column("id", Type::kInt32).column("flag", Type::kBool);
+  schema.column("few", Type::kInt32).column("bit", Type::kBool).direct().primary_key({"id"});
+  const TableId table = must(database->create_table(schema.in_columns()));
+  constexpr int kThreads = 3;
+  constexpr int kIds = 40;  // of each thread
+  Complaint complaint;
+  const auto row_of = [](int id, int round) {
+    return std::vector<Value>{Value::int32(id), Value::boolean((id + round) % 2 == 0),
+                              Value::int32((id + round) % 5),
+                              round % 3 == 0 ? Value::null() : Value::boolean(round % 2 == 0)};
+  };
+  const int rounds = rounds_of(3000, 300);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < rounds; ++round) {
+        auto t = database->begin();
+        if (!complaint.expect(t.ok(), "begin")) return;
+        const int id = thread * kIds + round % kIds;
+        const std::vector<Value> row = row_of(id, round);
+        if (const auto old = t->get({table, 0}, {row[0]}); old.ok())
+          complaint.expect(
+              t->update(table, old->id(),
+                        {{ColumnId(1), row[1]}, {ColumnId(2), row[2]}, {ColumnId(3), row[3]}})
+                  .ok(),
+              "update");
+        else
+          complaint.expect(t->insert(table, row).ok(), "insert");
+        complaint.expect(t->commit().ok(), "commit");
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(complaint.what() == "");
+  Transaction t = must(database->begin(AccessMode::kReadOnly));
+  for (int thread = 0; thread < kThreads; ++thread)
+    for (int id = 0; id < kIds; ++id) {
+      const int last = (rounds - 1 - id) / kIds * kIds + id;
+      const std::vector<Value> expected = row_of(thread * kIds + id, last);
+      const Row row = must(t.get({table, 0}, {expected[0]}));
+      for (std::uint16_t i = 0; i < expected.size(); ++i)
+        CHECK(row.get_unchecked(ColumnId(i)) == expected[i]);
+    }
+}
 
 TEST_CASE("queries beside writers see one moment of a table in columns", "[concurrency]") {
   Accounts accounts;

@@ -104,6 +104,15 @@ TEST_CASE("the medium is detected, and its guarantee is stated", "[pmem][pool]")
   CHECK(facts_of(MediumKind::kFile).guarantee.find("journal") != std::string_view::npos);
 }
 
+TEST_CASE("a buffer that is not aligned to a page is refused", "[pmem][pool]") {
+  const PoolBuffer buffer(2 * 131072);
+  const auto odd = buffer.span().subspan(64, 131072);
+  const auto created = Pool::create_in_memory(odd, {});
+  CHECK(created.code() == StatusCode::kInvalidArgument);
+  CHECK(created.status().message().find("aligned to 4096") != std::string_view::npos);
+  CHECK(Pool::open_in_memory(odd, {}).code() == StatusCode::kInvalidArgument);
+}
+
 TEST_CASE("a pool in memory of 128 KB is created and opened in place", "[pmem][pool]") {
   const PoolBuffer buffer(131072);
   std::uint64_t uuid = 0;

@@ -1,9 +1,11 @@
 #include "query/scan/delta_scan_unit.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "engine/database/database_access.h"
+#include "flugs/query.h"
 #include "query/scan/table_view.h"
 #include "query/vectors/failure.h"
 #include "test/support/temporary_database.h"
@@ -60,6 +62,53 @@ class LateRows {
   std::size_t seen_ = 0;
 };
 
+/// A table in columns with a full chunk, and what snapshots see of its first part.
+class FullChunk {
+ public:
+  static constexpr std::uint32_t kRows = engine::SeenParts::kRows;
+  static constexpr std::int64_t kAll = 9 * kRows;
+  using Mask = std::array<std::uint64_t, engine::SeenParts::kWords>;
+
+  FullChunk() {
+    TableSchema schema("t");
+    schema.column("n", Type::kInt64).primary_key({"n"});
+    table_id_ = must(database_->create_table(schema.in_columns()));
+    Transaction writer = must(database_->begin());
+    for (std::int64_t n = 0; n < kAll; ++n)
+      must(writer.insert(table_id_, std::vector<Value>{Value::int64(n)}));
+    must(writer.commit());
+    while (rows().chunk(chunk_, rows().rows_end(), true).seen == nullptr) ++chunk_;
+  }
+
+  /// Whether an answer for the snapshot is kept.
+  bool is_kept(Mask& mask, std::uint64_t snapshot = mvcc::kTimestampMax) {
+    return rows().chunk(chunk_, rows().rows_end(), true).seen->find(0, snapshot, mask.data());
+  }
+  /// By a query.
+  static std::int64_t count(const Transaction& transaction) {
+    const QueryResult result =
+        must(Query::table("t").group_by({}, {query::count()}).run(transaction));
+    return must(result.get<std::int64_t>(0, 0));
+  }
+  RowId row(std::uint32_t place) { return RowId(rows().first_row_of(chunk_) + place); }
+  std::uint64_t deleted_at(RowId row) {
+    return mvcc::load_stamp(rows().version(row.value()).deleted);
+  }
+  Transaction begin(AccessMode mode = AccessMode::kReadWrite) {
+    return must(database_->begin(mode));
+  }
+  TableId id() const { return table_id_; }
+
+ private:
+  const engine::RowStore& rows() {
+    return engine::DatabaseAccess::core(*database_).table(table_id_)->data().rows;
+  }
+
+  TemporaryDatabase database_;
+  TableId table_id_;
+  std::size_t chunk_ = 0;
+};
+
 RangeCondition within(std::int64_t low, std::int64_t high) {
   RangeCondition range;
   range.low = Value::int64(low);
@@ -92,6 +141,49 @@ TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") 
   std::uint64_t later = mask;  // a value of rows that are not seen
   REQUIRE(late.unit().narrow(late.unit().range_of(within(15'000, 15'000)), 0, late.rows(), &later));
   CHECK(later == 0);
+}
+
+TEST_CASE("what a query sees of a part is kept until a transaction writes there", "[query]") {
+  FullChunk full;
+  FullChunk::Mask all;
+  all.fill(~std::uint64_t{0});
+  FullChunk::Mask kept;
+  const Transaction old = full.begin(AccessMode::kReadOnly);
+  CHECK_FALSE(full.is_kept(kept));
+  CHECK(FullChunk::count(old) == FullChunk::kAll);
+  REQUIRE(full.is_kept(kept));
+  CHECK(kept == all);
+
+  // A deletion takes the answer back as soon as it is written. A query that finds its tag keeps
+  // none.
+  Transaction writer = full.begin();
+  must(writer.remove(full.id(), full.row(70)));
+  CHECK_FALSE(full.is_kept(kept));
+  CHECK(FullChunk::count(full.begin(AccessMode::kReadOnly)) == FullChunk::kAll);
+  CHECK_FALSE(full.is_kept(kept));
+  must(writer.commit());
+  const std::uint64_t deleted_at = full.deleted_at(full.row(70));
+  // An older snapshot sees the row, and keeps nothing: a later one does not see it.
+  CHECK(FullChunk::count(old) == FullChunk::kAll);
+  CHECK_FALSE(full.is_kept(kept));
+  FullChunk::Mask without = all;
+  without[70 / 64] &= ~(std::uint64_t{1} << (70 % 64));
+  CHECK(FullChunk::count(full.begin(AccessMode::kReadOnly)) == FullChunk::kAll - 1);
+  REQUIRE(full.is_kept(kept));
+  CHECK(kept == without);
+  CHECK_FALSE(full.is_kept(kept, deleted_at - 1));
+  CHECK(FullChunk::count(old) == FullChunk::kAll);
+
+  // A deletion that is undone changes no row, but its tag was there.
+  {
+    Transaction undone = full.begin();
+    must(undone.remove(full.id(), full.row(3)));
+    undone.abort();
+  }
+  CHECK_FALSE(full.is_kept(kept));
+  CHECK(FullChunk::count(full.begin(AccessMode::kReadOnly)) == FullChunk::kAll - 1);
+  REQUIRE(full.is_kept(kept));
+  CHECK(kept == without);
 }
 
 TEST_CASE("a ValueID out of range is damage if the row counts, for every reader", "[query]") {

@@ -198,6 +198,15 @@ TEST_CASE("a change of layout that cannot be is refused", "[engine]") {
   CHECK(database->create_table(wrong).code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("rows in columns are read by an opening that may only read", "[engine]") {
+  Things things(DeltaLayout::kColumns, 4);
+  things.insert(0, 3000);
+  things.change();
+  things.database.options.mode = OpenMode::kReadOnly;
+  things.database.reopen();
+  things.check();
+}
+
 TEST_CASE("the audit finds nothing wrong with rows in columns", "[engine]") {
   Things things(DeltaLayout::kColumns, 3);
   things.insert(0, 1500);

@@ -656,7 +656,7 @@ class Database:
 
     def set_layout(self, table: str | Table, layout: str) -> None:
         """
-        Where rows lie that are inserted from then on, 'rows' or 'columns': see create_table.
+        Sets the layout of chunks that are begun from then on, 'rows' or 'columns': see create_table.
         """
 
     def add_column(self, table: str | Table, name: str, column: Column) -> None:

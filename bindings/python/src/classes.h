@@ -48,9 +48,9 @@ PyTransaction begin(const std::shared_ptr<Session>& session, bool read_only,
 PyQuery make_query(const std::shared_ptr<Session>& session, const std::shared_ptr<Work>& work,
                    nb::handle table);
 nb::list table_names(Session& session);
-/// A TableSchema of what create_table of Python takes.
 /// Raises ValueError.
 DeltaLayout delta_layout_of(std::string_view layout);
+/// A TableSchema of what create_table of Python takes.
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options);
 ColumnSchema make_column(std::string_view name, nb::handle column);
 KeySchema make_key(std::string_view name, nb::handle key, bool unique);

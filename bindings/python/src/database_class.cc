@@ -238,7 +238,8 @@ void bind_schema_changes(nb::class_<PyDatabase>& database) {
           },
           "table"_a, "layout"_a,
           nb::sig("def set_layout(self, table: str | Table, layout: str) -> None"),
-          "Where rows lie that are inserted from then on, 'rows' or 'columns': see create_table.");
+          "Sets the layout of chunks that are begun from then on, 'rows' or 'columns': see "
+          "create_table.");
 }
 
 void bind_column_changes(nb::class_<PyDatabase>& database) {

@@ -255,7 +255,7 @@ def test_layouts_of_the_delta(db):
     db.set_layout(apart, "rows")
     apart.insert_rows([(n, None) for n in range(100, 200)])
     assert apart.layout == "rows"
-    assert sorted(row["n"] for row in apart.query()) == list(range(200))
+    assert sorted(row[0] for row in apart.query()) == list(range(200))
     assert db.create_table("together", {"n": flugs.int64}).layout == "rows"
     with pytest.raises(ValueError, match="layout must be"):
         db.set_layout(apart, "diagonal")
