@@ -172,6 +172,31 @@ void MainColumn::integers(std::uint32_t first, std::uint32_t count, std::int64_t
   if (nulls != nullptr) null_bits(first, count, nulls);
 }
 
+void MainColumn::integers_at(std::uint32_t first, std::span<const std::uint32_t> places,
+                             std::int64_t* out) const {
+  FLUGS_CHECK(!is_text() && (places.empty() || first + places.back() < row_count_));
+  if (code_count() != 0) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      out[i] = entry_integer(packed_code(first + places[i]));
+  } else {
+    const bool is_real = type() == Type::kDouble;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto payload = static_cast<std::int64_t>(codes_[first + places[i]]);
+      out[i] = is_real ? ordered_double(payload) : payload;
+    }
+  }
+}
+
+void MainColumn::texts_at(std::uint32_t first, std::span<const std::uint32_t> places,
+                          std::string_view* out) const {
+  FLUGS_CHECK(is_text() && (places.empty() || first + places.back() < row_count_));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint32_t row = first + places[i];
+    out[i] = code_count() != 0 ? entry_text(packed_code(row))
+                               : domain_.text_at(cells_ + std::size_t{row} * 16);
+  }
+}
+
 void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_view* out,
                        std::uint64_t* nulls) const {
   FLUGS_CHECK(is_text() && first <= row_count_ && count <= row_count_ - first);

@@ -145,8 +145,7 @@ class MainColumn {
   std::uint64_t code(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_ && code_count() != 0);
     if (records_ != nullptr) return std::min(record_field(row), code_count() - 1);
-    if (!runs_.empty()) row = runs_.of(row);
-    return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count() - 1);
+    return packed_code(row);
   }
   bool entry_is_null(std::uint64_t code) const noexcept { return domain_.is_null(code); }
   std::int64_t entry_integer(std::uint64_t code) const noexcept { return domain_.integer(code); }
@@ -161,6 +160,20 @@ class MainColumn {
   }
   /// The code of a value, if the value may occur in the group; always if a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
+
+  /// The same from the column's own codes, where codes of rows that are near each other are, too.
+  std::uint64_t packed_code(std::uint32_t row) const noexcept {
+    FLUGS_DCHECK(row < row_count_ && code_count() != 0);
+    if (!runs_.empty()) row = runs_.of(row);
+    return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count() - 1);
+  }
+
+  // Chosen rows of a range: `first` + each of `places`, which ascend. For scans: they are read from
+  // the column itself, not from the records of rows.
+  void integers_at(std::uint32_t first, std::span<const std::uint32_t> places,
+                   std::int64_t* out) const;
+  void texts_at(std::uint32_t first, std::span<const std::uint32_t> places,
+                std::string_view* out) const;
 
   // Many rows, from `first` (any) on. first + count <= row_count() (checked).
   /// Codes; code_count() must be from 1 to 2^32.

@@ -146,7 +146,7 @@ struct TableStatistics {
   std::uint64_t groups = 0;           ///< chunks that are row groups of main
   std::uint64_t group_rows = 0;       ///< rows in groups, dead ones included
   std::uint64_t group_bytes = 0;      ///< of all groups, with their MVCC entries
-  std::uint32_t row_bytes = 0;        ///< that a row takes in the newest chunk, MVCC stamps included
+  std::uint32_t row_bytes = 0;        ///< of a row in the newest chunk, MVCC stamps included
   std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::uint64_t index_runs = 0;       ///< in the pool, of key indexes of groups
   std::uint64_t index_run_bytes = 0;  ///< in the pool, of all index runs

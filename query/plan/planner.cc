@@ -51,7 +51,8 @@ std::vector<std::string> unique(std::vector<std::string> names, std::string_view
 }
 
 // Whether a scan gives the column's codes instead of its values.
-bool has_codes(const TableView& view, const ColumnInfo& column, const Use& use) noexcept {
+bool has_codes(const TableView& view, std::uint32_t number, const Use& use) noexcept {
+  const ColumnInfo& column = view.schema()[number];
   if (column.domain == nullptr) return false;
   const bool is_text = lane_of(column.type) == Lane::kText;
   if (!is_text && (use.values || use.leaves)) return false;
@@ -60,6 +61,8 @@ bool has_codes(const TableView& view, const ColumnInfo& column, const Use& use) 
   // The delta has the domain's codes: there, values are what must be looked up.
   const bool is_mostly_main = view.main_row_positions() >= view.row_positions() / 2;
   if (is_text && is_mostly_main && !use.codes && !use.values) codes_max = kLeavingCodesMax;
+  // Looking a number's codes up in each query costs more than its values.
+  if (!is_text && is_mostly_main && !view.keeps_codes(number)) return false;
   return column.domain->count() <= codes_max;
 }
 
@@ -181,7 +184,8 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
     known.insert(column.name);
     const auto use = needed.find(column.name);
     if (use == needed.end()) continue;
-    outputs.push_back({static_cast<std::uint32_t>(c), has_codes(*view, column, use->second)});
+    outputs.push_back({static_cast<std::uint32_t>(c),
+                       has_codes(*view, static_cast<std::uint32_t>(c), use->second)});
   }
   for (const auto& [name, use] : needed)
     if (name == row_id_name())

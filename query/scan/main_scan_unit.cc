@@ -50,18 +50,19 @@ bool spread(const std::uint64_t* bits, std::size_t count, std::uint8_t* out) noe
 }
 
 ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& rows, Vec& out) {
+  const std::span places(rows.positions, rows.count);
+  if (form == Form::kText)
+    column.texts_at(rows.first, places, out.texts(rows.count));
+  else
+    column.integers_at(rows.first, places, out.ints(rows.count));
+  if (!column.has_nulls()) return out.view(false);
   std::uint8_t* nulls = out.nulls(rows.count);
-  bool any_null = false;
+  std::uint8_t any_null = 0;
   for (std::size_t i = 0; i < rows.count; ++i) {
-    const std::uint32_t at = place(rows, i);
-    nulls[i] = column.is_null(at) ? 1 : 0;
-    any_null |= nulls[i] != 0;
-    if (form == Form::kText)
-      out.texts(rows.count)[i] = column.text(at);
-    else
-      out.ints(rows.count)[i] = column.integer(at);
+    nulls[i] = column.is_null(rows.first + places[i]) ? 1 : 0;
+    any_null |= nulls[i];
   }
-  return out.view(any_null);
+  return out.view(any_null != 0);
 }
 
 ColumnView read_dense(const MainColumn& column, Form form, std::uint32_t first, std::size_t count,

@@ -69,6 +69,7 @@ class GroupRows : public MainScanUnit::Rows {
 
 void TableView::add_group(const engine::RowGroup& group, std::uint32_t first_row,
                           const mvcc::Visibility& visibility) {
+  groups_.push_back(&group);
   std::vector<const columns::MainColumn*> columns;
   columns.reserve(schema_.size());
   for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
@@ -137,6 +138,7 @@ TableView::TableView(const engine::TableData& table, const mvcc::Visibility& vis
   for (bool is_same = false; !is_same;) {
     editions_ = 0;
     units_.clear();
+    groups_.clear();
     schema_.clear();
     row_positions_ = main_row_positions_ = 0;
     add_columns();
@@ -146,6 +148,11 @@ TableView::TableView(const engine::TableData& table, const mvcc::Visibility& vis
   // If a column was dropped since then, a merged chunk may have no values of it.
   for (std::size_t i = 0; i < schema_.size(); ++i)
     schema_[i].is_dropped = schema_[i].is_dropped || table.columns[i]->is_dropped();
+}
+
+bool TableView::keeps_codes(std::uint32_t column) const noexcept {
+  return std::ranges::all_of(
+      groups_, [&](const engine::RowGroup* group) { return group->keeps_codes(column); });
 }
 
 std::optional<PayloadRange> TableView::likely_range(std::uint32_t column) const {

@@ -35,6 +35,9 @@ class TableView {
   }
   /// The part of row_positions() that lies in main, where codes of the domains must be looked up.
   std::uint64_t main_row_positions() const noexcept { return main_row_positions_; }
+  /// Whether all row groups keep their codes of the domain from query to query, so that they are
+  /// looked up once.
+  bool keeps_codes(std::uint32_t column) const noexcept;
 
  private:
   void add_columns();
@@ -47,6 +50,7 @@ class TableView {
   Schema schema_;
   std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
   std::vector<std::unique_ptr<ScanUnit>> units_;
+  std::vector<const engine::RowGroup*> groups_;
   std::uint64_t row_positions_ = 0;
   std::uint64_t main_row_positions_ = 0;
 };

@@ -43,8 +43,9 @@ struct DictionaryEntries {
 /// The inner loops over rows of the delta, for one instruction set.
 ///
 /// Other threads write to rows and to dictionaries meanwhile. Words are read as aligned 8-byte
-/// words, each only once; `part_codes` and `part_integers` read each part once, whole. If `settled` is called first, words of a cell are read after its row's
-/// stamps: by acquire loads in the plain route, by the order of loads on x86-64 in the others.
+/// words, each only once; `part_codes` and `part_integers` read each part once, whole. If `settled`
+/// is called first, words of a cell are read after its row's stamps: by acquire loads in the plain
+/// route, by the order of loads on x86-64 in the others.
 struct DeltaKernels {
   /// Rows at this distance are prefetched while the current ones are read.
   static constexpr std::size_t kAheadBytes = 8192;

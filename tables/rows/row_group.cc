@@ -154,12 +154,16 @@ Status RowGroup::load_columns() {
   return {};
 }
 
-std::atomic<std::uint32_t>* RowGroup::kept_codes(std::size_t column) const {
+bool RowGroup::keeps_codes(std::size_t column) const noexcept {
   constexpr std::uint64_t kAlways = 4096;
-  if (column >= columns_.size()) return nullptr;
+  if (column >= columns_.size()) return false;
   const std::uint64_t count = columns_[column].code_count();
-  if (count == 0 || count > kAlways + layout_.stored_rows / 8) return nullptr;
-  return kept_codes_[column].codes(count);
+  return count != 0 && count <= kAlways + layout_.stored_rows / 8;
+}
+
+std::atomic<std::uint32_t>* RowGroup::kept_codes(std::size_t column) const {
+  if (!keeps_codes(column)) return nullptr;
+  return kept_codes_[column].codes(columns_[column].code_count());
 }
 
 std::span<const std::byte> RowGroup::records() const noexcept {

@@ -180,6 +180,7 @@ class RowGroup {
   /// The ValueIDs of the codes of a column that the group stores; null: it has too many codes for
   /// them to be kept. Fails with std::bad_alloc.
   std::atomic<std::uint32_t>* kept_codes(std::size_t column) const;
+  bool keeps_codes(std::size_t column) const noexcept;
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }

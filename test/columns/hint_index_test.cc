@@ -23,7 +23,7 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
 
 // An index whose layout is the application root of a pool in memory.
 struct World {
-  explicit World(std::size_t bytes = kPoolBytes) : buffer(bytes / 64) {
+  explicit World(std::size_t bytes = kPoolBytes) : buffer(bytes / sizeof(Page)) {
     pmem::PoolOptions options;
     options.max_bytes = bytes;
     options.segment_bytes = std::size_t{1} << 20;
@@ -33,8 +33,8 @@ struct World {
     pool = std::move(*made);
     make_index();
   }
-  struct alignas(64) Line {
-    std::byte bytes[64];
+  struct alignas(4096) Page {
+    std::byte bytes[4096];
   };
   std::span<std::byte> span() { return std::as_writable_bytes(std::span(buffer)); }
   HintIndexLayout& layout() {
@@ -83,7 +83,7 @@ struct World {
     return entries;
   }
 
-  std::vector<Line> buffer;
+  std::vector<Page> buffer;
   std::unique_ptr<pmem::Pool> pool;
   std::unique_ptr<pmem::Persister> persister;
   std::unique_ptr<HintIndex> index;

@@ -111,6 +111,29 @@ class Comparison {
     }
     for (std::size_t i = 0; i < count_; ++i)
       if (bit(nulls, i) != value(i).null) return differs(i, "null_bits");
+    return chosen() && rest_of_batches(nulls);
+  }
+
+  bool chosen() {
+    std::vector<std::uint32_t> places;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (random_.below(5) == 0) places.push_back(i);
+    std::vector<std::string_view> texts(places.size());
+    std::vector<std::int64_t> payloads(places.size());
+    if (column_.is_text())
+      column_.texts_at(first_, places, texts.data());
+    else
+      column_.integers_at(first_, places, payloads.data());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const ModelValue& wanted = value(places[i]);
+      if (column_.is_text() && texts[i] != wanted.text) return differs(places[i], "texts_at");
+      if (!column_.is_text() && !wanted.null && payloads[i] != wanted.raw)
+        return differs(places[i], "integers_at");
+    }
+    return true;
+  }
+
+  bool rest_of_batches(const std::vector<std::uint64_t>& nulls) {
     if (count_ % 64 != 0 && (nulls[count_ / 64] >> (count_ % 64)) != 0)
       return differs(count_, "null_bits behind the end");
     if (column_.code_count() == 0 || column_.code_count() > 0xFFFFFFFF) return true;
