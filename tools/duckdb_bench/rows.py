@@ -21,12 +21,12 @@ from range({{rows}}) as numbers(i)
 """
 
 
-def load(db, rows):
+def load(db, rows, layout):
     table = db.create_table(
         "sales", {"id": flugs.int64.not_null(), "name": flugs.string.not_null(),
                   "pieces": flugs.int32.not_null(), "day": flugs.date.not_null(),
                   "euros": flugs.decimal(2).not_null(), "weight": flugs.double.not_null()},
-        primary_key="id")
+        primary_key="id", layout=layout)
     with duckdb.connect() as con:
         con.execute(MADE.format(rows=rows))
         for batch in con.sql("from made").to_arrow_reader(ROWS_AT_ONCE):

@@ -44,8 +44,9 @@ class Run:
         begin = time.perf_counter()
         try:
             self._workload.make(self._path)
-            with flugs.open(self._path) as db:
-                merge_all(db)
+            with flugs.open(self._path, automatic_merges=not self._options.delta) as db:
+                if not self._options.delta:
+                    merge_all(db)
                 self._load_seconds = time.perf_counter() - begin
                 with (contextlib.closing(measure.connect(self._options.threads)) as con,
                       self._start_hyper()):

@@ -29,8 +29,8 @@ def generator():
     return os.path.join(sysconfig.get_path("scripts"), "tpchgen-cli")
 
 
-def load(db, scale):
-    """Makes the eight tables and fills them. All rows are in the delta then."""
+def load(db, scale, layout):
+    """Makes the eight tables and fills them. All rows are in the delta then, in this layout."""
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
         subprocess.run([generator(), "parquet", "--scale-factor", str(scale), "--quiet",
                         "--output-dir", folder], check=True)
@@ -38,7 +38,7 @@ def load(db, scale):
             source = con.from_parquet(os.path.join(folder, f"{name}.parquet"))
             columns = {column: TYPES[str(kind)].not_null()
                        for column, kind in zip(source.columns, source.types)}
-            table = db.create_table(name, columns, primary_key=key)
+            table = db.create_table(name, columns, primary_key=key, layout=layout)
             for batch in source.to_arrow_reader(ROWS_AT_ONCE):
                 table.insert_rows(batch)
 

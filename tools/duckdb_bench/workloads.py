@@ -25,20 +25,26 @@ class Workload:
     keys: dict = field(default_factory=dict)
 
 
-def _filled(load, *arguments):
+def _filled(load, size, delta):
+    """`delta`: the layout of rows that stay in the delta; None: they are merged later."""
     def make(path):
-        with flugs.open(path, exclusive=True) as db:
-            load(db, *arguments)
+        with flugs.open(path, exclusive=True, automatic_merges=not delta) as db:
+            load(db, size, delta or "rows")
     return make
 
 
-def of_rows(count):
-    return Workload("rows", f"seven queries, {count:,} rows", _filled(rows.load, count),
-                    rows.queries(count), rows.Updates)
+def _place(delta):
+    return f", in the delta, layout {delta}" if delta else ""
 
 
-def of_tpch(scale):
-    return Workload("tpch", f"TPC-H, scale {scale:g}", _filled(tpch.load, scale),
+def of_rows(count, delta=None):
+    return Workload("rows", f"seven queries, {count:,} rows{_place(delta)}",
+                    _filled(rows.load, count, delta), rows.queries(count), rows.Updates)
+
+
+def of_tpch(scale, delta=None):
+    return Workload("tpch", f"TPC-H, scale {scale:g}{_place(delta)}",
+                    _filled(tpch.load, scale, delta),
                     tpch.queries(scale), tpch.Refresh,
                     api=tpch_api.queries(tpch.fraction(scale)), keys=tpch.KEYS)
 
