@@ -12,6 +12,7 @@
 #include "tools/children/random_kill_loop.h"
 #include "tools/children/tpcc_kill_loop.h"
 #include "tools/support/command.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/progress_bar.h"
 #include "tools/support/tatp_options.h"
 
@@ -36,6 +37,7 @@ struct KillLoopOptions {
   CommitOptions commit;
   std::uint64_t seed = 1;
   IndexPlace index_place = kDefaultIndexPlace;
+  DeltaLayout layout = DeltaLayout::kRows;
   bool keep = false;
   bool fills_medium = false;
   std::string json;
@@ -136,6 +138,7 @@ bench::Json figures_json(const KillLoopOptions& options, CrashRun& crash,
   json["merge_interval_ms"] = options.merge_interval_ms;
   json["process_crash_only"] = options.commit.durability == Durability::kProcessCrash;
   json["index"] = to_string(options.index_place);
+  json["layout"] = to_string(options.layout);
   json["seed"] = options.seed;
   json["rounds"] = figures.rounds;
   json["killed_opening"] = figures.killed_opening;
@@ -158,6 +161,7 @@ int run_command(const KillLoopOptions& options) {
   plan.population.parity = true;
   plan.users = options.users;
   plan.index_place = options.index_place;
+  plan.delta_layout = options.layout;
   plan.merge_interval_ms = options.merge_interval_ms;
   plan.process_crash_only = options.commit.durability == Durability::kProcessCrash;
   plan.load_threads = default_load_threads();
@@ -187,6 +191,22 @@ int run_command(const KillLoopOptions& options) {
   const bool good = figures.failures == 0 && figures.lost_acknowledged == 0;
   return finish_with_json(options.json, figures_json(options, *crash, figures),
                           good ? kExitOk : kExitCheckFailed);
+}
+
+// Options that each may be given, but not together.
+Status check_together(const KillLoopOptions& options) {
+  if (options.workload == "random" && options.commit.durability != Durability::kOnReturn)
+    return Status(StatusCode::kInvalidArgument,
+                  "--process-crash-only needs --workload tatp or tpcc");
+  if (options.workload != "tatp" && options.layout != DeltaLayout::kRows)
+    return Status(StatusCode::kInvalidArgument,
+                  "--layout columns needs --workload tatp; random tables have "
+                  "either layout");
+  if (options.workload != "random" && options.fills_medium)
+    return Status(StatusCode::kInvalidArgument,
+                  "--fill-medium needs --workload random: the work of the others "
+                  "ends when it finds no space");
+  return {};
 }
 
 }  // namespace
@@ -228,15 +248,10 @@ void add_kill_loop(CLI::App& app, Action& action) {
                     "at most 1 GB");
   command->add_option("--seed", options->seed, "Seed of all random numbers")->capture_default_str();
   add_index_option(*command, options->index_place);
+  add_layout_option(*command, options->layout);
   add_json_option(*command, options->json);
   run_when_chosen(*command, action, [options] {
-    if (options->workload == "random" && options->commit.durability != Durability::kOnReturn)
-      return could_not_run(Status(StatusCode::kInvalidArgument,
-                                  "--process-crash-only needs --workload tatp or tpcc"));
-    if (options->workload != "random" && options->fills_medium)
-      return could_not_run(Status(StatusCode::kInvalidArgument,
-                                  "--fill-medium needs --workload random: the work of the others "
-                                  "ends when it finds no space"));
+    if (const Status status = check_together(*options); !status.ok()) return could_not_run(status);
     if (options->workload == "tatp") return run_command(*options);
     if (options->workload == "tpcc")
       return run_tpcc_kill_loop(
