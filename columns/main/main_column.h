@@ -161,7 +161,7 @@ class MainColumn {
   /// The code of a value, if the value may occur in the group; always if a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
 
-  /// The same from the column's own codes, where codes of rows that are near each other are, too.
+  /// As `code`, but always from the column's own codes: those of adjacent rows share lines there.
   std::uint64_t packed_code(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_ && code_count() != 0);
     if (!runs_.empty()) row = runs_.of(row);

@@ -130,9 +130,6 @@ Status SchemaChanges::set_delta_layout(TableId id, DeltaLayout layout) {
   StoredSchema next = altered->table_columns().stored();
   if (next.schema.delta_layout == layout) return {};
   next.schema.delta_layout = layout;
-  if (layout > DeltaLayout::kColumns)
-    return Status(StatusCode::kInvalidArgument, SchemaPart::of(next.schema.name),
-                  fmt::format("unknown layout of the delta {}", static_cast<int>(layout)));
   if (Status s = altered->table_columns().check_widest_row(next.schema); !s.ok()) return s;
   if (Status s = altered->table_columns().alter(std::move(next)); !s.ok()) return s;
   altered->data().rows.layouts().set_shape(row_shape_of(altered->schema()));

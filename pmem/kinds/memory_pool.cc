@@ -6,18 +6,15 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/row_blocks.h"
 
 namespace flugs::pmem {
 
 namespace {
 
-Status check_alignment(std::span<std::byte> buffer) {
-  constexpr std::size_t kAlignment = 4096;  // as files are mapped; blocks of rows rely on 1024
-  static_assert(kAlignment % RowBlock::kAlignment == 0);
-  if (reinterpret_cast<std::uintptr_t>(buffer.data()) % kAlignment == 0) return {};
+Status check_alignment(std::span<const std::byte> buffer) {
+  if (reinterpret_cast<std::uintptr_t>(buffer.data()) % kPageBytes == 0) return {};
   return Status(StatusCode::kInvalidArgument,
-                fmt::format("a pool in memory needs a buffer aligned to {} bytes", kAlignment));
+                fmt::format("a pool in memory needs a buffer aligned to {} bytes", kPageBytes));
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ class PoolImage final : public MappedPool {
   static Result<std::unique_ptr<PoolImage>> of_file(const std::string& path,
                                                     std::vector<ImageFinding>& findings,
                                                     Depth depth = Depth::kAudit);
-  /// `pool` must be aligned to 4096.
+  /// `pool` must be aligned to 64. Rows in columns can be examined only if it is aligned to
+  /// RowBlock::kAlignment.
   static Result<std::unique_ptr<PoolImage>> of_buffer(std::span<std::byte> pool,
                                                       std::vector<ImageFinding>& findings);
   ~PoolImage() override { detach(); }

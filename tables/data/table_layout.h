@@ -16,6 +16,7 @@ namespace flugs::engine {
 // A table's own extent in the pool: TableLayout, the layouts of the columns it was created with,
 // its schema, and its hint indexes. It never changes its size: what comes later lies elsewhere.
 
+/// The shape of the rows in chunks that are begun for a table of this schema.
 columns::RowShape row_shape_of(const TableSchema& schema) noexcept;
 /// Bytes of a row whose columns are all as wide as they can get. Fails with kInvalidArgument when a
 /// row could get too large.

@@ -15,6 +15,8 @@ namespace flugs::engine {
 namespace {
 
 static_assert(sizeof(RowChunkLayout) % alignof(columns::CellLayout) == 0);
+// Pools are mapped at pages.
+static_assert(pmem::kPageBytes % RowBlock::kAlignment == 0);
 
 std::uint64_t header_bytes(std::size_t columns) noexcept {
   return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
@@ -88,6 +90,10 @@ Result<columns::RowLayout> RowChunkHeaders::read(std::size_t index, std::uint64_
   if (header.row_shape > static_cast<std::uint8_t>(columns::kLastRowShape))
     return corrupt("shape of its rows, at most", static_cast<std::uint64_t>(columns::kLastRowShape),
                    header.row_shape);
+  const std::size_t misplaced =
+      reinterpret_cast<std::uintptr_t>(pool_.base()) % RowBlock::kAlignment;
+  if (header.row_shape != 0 && misplaced != 0)  // a buffer, which an audit is given
+    return corrupt("place of the pool in memory, above a multiple of 1024 bytes", 0, misplaced);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(
       cells, header.row_bytes, static_cast<columns::RowShape>(header.row_shape));

@@ -31,6 +31,7 @@ class SeenParts {
  public:
   static constexpr std::uint32_t kRows = 1024;
   static constexpr std::size_t kWords = kRows / 64;
+  static constexpr std::uint64_t kNone = 1;  ///< no ticket
 
   explicit SeenParts(std::uint32_t rows)
       : count_(rows / kRows), parts_(std::make_unique<Part[]>(count_)) {}
@@ -44,11 +45,12 @@ class SeenParts {
             const std::uint64_t* mask) noexcept;
   /// A transaction has stored its tag in the stamps of the chunk's row `i`.
   void note_tag(std::uint32_t i) noexcept;
+
   std::uint32_t parts() const noexcept { return count_; }
+  /// Whether scans may use the parts (SeenChunks::make_ready).
   bool is_ready() const noexcept { return is_ready_.load(std::memory_order_acquire); }
   void set_ready() noexcept { is_ready_.store(true, std::memory_order_release); }
   std::size_t bytes() const noexcept { return sizeof *this + count_ * sizeof(Part); }
-  static constexpr std::uint64_t kNone = 1;
 
  private:
   // Bits of `state`: whether the answer is valid, whether a scan is writing it, and above how many

@@ -242,6 +242,26 @@ TEST_CASE("a pool cut off anywhere is refused or audited", "[engine][audit]") {
   }
 }
 
+TEST_CASE("rows in columns at a place that is not aligned are told", "[engine][audit]") {
+  test::MemoryDatabase database(std::size_t{4} << 20);
+  TableSchema schema("apart");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  must(database->create_table(schema.in_columns()));
+  {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    must(t.insert(must(database->find_table("apart")), {Value::int64(1)}));
+    must(t.commit());
+  }
+  const std::size_t bytes = database.span().size();
+  const damage::GuardedBuffer copy(bytes + 4096);
+  for (const std::size_t place : {0, 64}) {
+    const std::span<std::byte> pool = copy.tail(bytes + place).first(bytes);
+    std::copy_n(database.span().begin(), bytes, pool.begin());
+    const PoolCheckReport report = must(check_pool_in_memory(pool));
+    CHECK(report.is_clean() == (place == 0));
+  }
+}
+
 TEST_CASE("two rows with the same key", "[engine][audit]") {
   Patient patient(sample("small"));
   const std::vector<Region> rows = patient.regions(Part::kRow);
