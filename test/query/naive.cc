@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <regex>
 
 #include "query/expressions/expr_node.h"
@@ -141,9 +142,15 @@ Cell calendar(Op op, const Cell& time) {
   return number(value, {Type::kInt64, 0});
 }
 
+// Compiled once: under the address sanitizer that takes longer than all that is done with it.
+const std::regex& compiled(const std::string& pattern) {
+  thread_local std::map<std::string, std::regex> known;
+  return known.try_emplace(pattern, pattern).first->second;
+}
+
 // For ASCII patterns that the standard library and RE2 understand in the same way.
 Cell regexp_function(const ExprNode& node, const Cell& subject) {
-  const std::regex pattern(node.text);
+  const std::regex& pattern = compiled(node.text);
   const std::string& s = subject.s;
   std::smatch match;
   const bool is_found = std::regex_search(s, match, pattern);
