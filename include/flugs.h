@@ -175,6 +175,13 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_delta_layout(
     flugs_schema* schema, flugs_delta_layout layout);
 #endif
 
+#ifdef FLUGS_DRAFTS
+/** Adds a group of columns, which lie side by side in the delta, and sets the layout
+ * FLUGS_DELTA_COLUMNS. Each column is in one group at most. */
+FLUGS_API FLUGS_MUST_USE flugs_error* flugs_schema_column_group(
+    flugs_schema* schema, const char* const* columns, size_t column_count);
+#endif
+
 /** Frees it. */
 FLUGS_API void flugs_schema_free(flugs_schema* schema);
 
@@ -198,6 +205,13 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_set_delta_layout(
     flugs_database* database, uint32_t table, flugs_delta_layout layout);
 #endif
 
+#ifdef FLUGS_DRAFTS
+/** As flugs_table_set_delta_layout with FLUGS_DELTA_COLUMNS, with the groups of columns of this
+ * schema. */
+FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_set_column_groups(
+    flugs_database* database, uint32_t table, const flugs_schema* groups);
+#endif
+
 /** The id of the table of this name. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_find(
     flugs_database* database, const char* name, uint32_t* out);
@@ -208,7 +222,8 @@ FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_list(
     flugs_database* database, uint32_t* tables, size_t capacity, size_t* out);
 
 #ifdef FLUGS_DRAFTS
-/** The schema in JSON: name, delta_layout, columns, keys, checks and foreign keys. */
+/** The schema in JSON: name, delta_layout, column_groups, columns, keys, checks and foreign
+ * keys. */
 FLUGS_API FLUGS_MUST_USE flugs_error* flugs_table_describe(
     flugs_database* database, uint32_t table, char** out);
 #endif

@@ -192,6 +192,16 @@ CheckSchema draw_check(std::string name, const TableSchema& schema, Random& rand
   return check;
 }
 
+// Some columns in up to three groups; no groups in half of the cases.
+std::vector<std::vector<std::string>> draw_groups(const TableSchema& schema, Random& random) {
+  std::vector<std::vector<std::string>> groups(random.below(2) * random.between(1, 3));
+  for (const std::size_t column : columns_there(schema))
+    if (!groups.empty() && random.below(3) != 0)
+      groups[random.below(static_cast<std::uint32_t>(groups.size()))].push_back(
+          schema.columns[column].name);
+  return groups;
+}
+
 TableSchema draw_schema(std::string name, const SchemaWishes& wishes, Random& random) {
   TableSchema schema(std::move(name));
   const bool is_broad = random.below(4) == 0;
@@ -208,7 +218,7 @@ TableSchema draw_schema(std::string name, const SchemaWishes& wishes, Random& ra
     for (std::uint32_t i = random.below(3); i > 0; --i) add_foreign_key(schema, wishes, random);
   for (std::uint32_t i = random.below(5) < 2 ? random.between(1, 3) : 0; i > 0; --i)
     schema.checks.push_back(draw_check("h" + std::to_string(i), schema, random));
-  if (random.below(4) == 0) schema.in_columns();
+  if (random.below(4) == 0) schema.in_column_groups(draw_groups(schema, random));
   return schema;
 }
 

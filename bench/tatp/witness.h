@@ -63,6 +63,7 @@ struct CrashPlan {
   std::uint64_t direct_write_bytes = 0;  ///< 0: as in OpenOptions
   IndexPlace index_place = kDefaultIndexPlace;
   DeltaLayout delta_layout = DeltaLayout::kRows;
+  bool is_in_one_group = false;         ///< all columns of a table are in one group
   bool process_crash_only = false;      ///< commits with Durability::kProcessCrash
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
   bool is_merged = false;  ///< all rows are merged into main behind the load; pool_bytes: used ones

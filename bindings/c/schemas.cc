@@ -239,6 +239,17 @@ flugs_error* flugs_schema_delta_layout(flugs_schema* schema, flugs_delta_layout 
   });
 }
 
+flugs_error* flugs_schema_column_group(flugs_schema* schema, const char* const* columns,
+                                       size_t column_count) {
+  return with_schema(schema, [&](flugs_schema& s) -> flugs_error* {
+    std::vector<std::string> names;
+    if (flugs_error* error = flugs::c::names_from_c(columns, column_count, names)) return error;
+    s.core.delta_layout = flugs::DeltaLayout::kColumns;
+    s.core.column_groups.push_back(std::move(names));
+    return nullptr;
+  });
+}
+
 void flugs_schema_free(flugs_schema* schema) {
   if (flugs::c::is_handle(schema)) delete schema;
 }

@@ -64,6 +64,13 @@ std::string json_of(const TableSchema& schema) {
   json.end_list();
   json.field("has_primary_key", schema.has_primary_key);
   json.field("delta_layout", to_string(schema.delta_layout));
+  json.key("column_groups").begin_list();
+  for (const std::vector<std::string>& group : schema.column_groups) {
+    json.begin_list();
+    for (const std::string& column : group) json.text(column);
+    json.end_list();
+  }
+  json.end_list();
   json.key("keys").begin_list();
   for (const KeySchema& key : schema.keys) add_key(json, key);
   json.end_list();
@@ -105,6 +112,16 @@ flugs_error* flugs_table_set_delta_layout(flugs_database* database, uint32_t tab
       return flugs::c::misuse("layout: no such number");
     const flugs::TableId id(table);
     return to_c(core.set_delta_layout(id, static_cast<flugs::DeltaLayout>(layout)),
+                flugs::c::about(core, id));
+  });
+}
+
+flugs_error* flugs_table_set_column_groups(flugs_database* database, uint32_t table,
+                                           const flugs_schema* groups) {
+  return with_database(database, [&](flugs::Database& core) -> flugs_error* {
+    if (!flugs::c::is_handle(groups)) return flugs::c::no_handle("groups");
+    const flugs::TableId id(table);
+    return to_c(core.set_delta_layout(id, flugs::DeltaLayout::kColumns, groups->core.column_groups),
                 flugs::c::about(core, id));
   });
 }

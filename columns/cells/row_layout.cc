@@ -8,56 +8,18 @@
 #include <utility>
 
 #include "base/check.h"
+#include "columns/cells/word_packer.h"
 
 namespace flugs::columns {
 
 namespace {
 
 // 32, 64, or a multiple of 64 bytes, so that a row touches as few lines as possible.
-std::uint32_t padded_row_bytes(std::uint32_t bits) noexcept {
-  const std::uint32_t bytes = (bits + 7) / 8;
+std::uint32_t padded_row_bytes(std::uint32_t bytes) noexcept {
   for (const std::uint32_t size : {32u, 64u})
     if (bytes <= size) return size;
   return (bytes + 63) / 64 * 64;
 }
-
-/// Gives bits of a row to cells. No cell of up to 64 bits straddles a word, and few bits are left
-/// over: each cell goes to the begun word that it leaves with the fewest bits.
-class WordPacker {
- public:
-  /// The position of the bits, from the beginning of the row.
-  std::uint32_t place(std::uint32_t bits) {
-    FLUGS_DCHECK(bits != 0 && (bits <= 64 || bits % 64 == 0));
-    if (bits > 64) {
-      used_.insert(used_.end(), bits / 64, 64);
-      return static_cast<std::uint32_t>((used_.size() - bits / 64) * 64);
-    }
-    while (first_free_ < used_.size() && used_[first_free_] == 64) ++first_free_;
-    std::size_t best = used_.size();
-    for (std::size_t word = first_free_; word < used_.size(); ++word)
-      if (used_[word] + bits <= 64 && (best == used_.size() || used_[word] > used_[best]))
-        best = word;
-    if (best == used_.size()) used_.push_back(0);
-    const auto at = static_cast<std::uint32_t>(best * 64 + used_[best]);
-    used_[best] += bits;
-    FLUGS_DCHECK(used_[best] <= 64);
-    return at;
-  }
-  std::uint32_t bytes() const noexcept { return static_cast<std::uint32_t>(used_.size() * 8); }
-
- private:
-  std::vector<std::uint32_t> used_ = {64, 64};  // bits of each word; the stamps take the first two
-  std::size_t first_free_ = 0;                  // words before it are full
-};
-static_assert(RowLayout::kStampBytes == 16);
-
-/// The bytes of the part that has a cell, in the shape kColumns: 1, 2, 4, 8 or 16.
-constexpr std::uint32_t part_bytes(std::uint32_t bits) noexcept {
-  return std::bit_ceil((bits + 7) / 8);
-}
-static_assert(part_bytes(1) == 1 && part_bytes(9) == 2 && part_bytes(24) == 4);
-static_assert(part_bytes(56) == 8 && part_bytes(128) == 16);
-static_assert(RowLayout::kStampBytes == RowBlock::kStampBytes);
 
 bool is_possible_width(CellKind kind, std::uint8_t bits) noexcept {
   switch (kind) {
@@ -68,22 +30,6 @@ bool is_possible_width(CellKind kind, std::uint8_t bits) noexcept {
     default:
       return bits == 128;
   }
-}
-
-template <typename T>
-T get_part(const std::byte* place) noexcept {
-  return __atomic_load_n(reinterpret_cast<const T*>(place), __ATOMIC_RELAXED);
-}
-
-template <typename T>
-void put_part(std::byte* place, std::uint64_t value) noexcept {
-  __atomic_store_n(reinterpret_cast<T*>(place), static_cast<T>(value), __ATOMIC_RELAXED);
-}
-
-Status too_wide(std::size_t columns) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("a row of {} columns needs more than {} bytes", columns,
-                            RowLayout::kRowBytesMax));
 }
 
 Status impossible(std::size_t column, const char* what, std::uint64_t found) {
@@ -98,7 +44,8 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs, RowShape shap
   layout.shape_ = shape;
   layout.cells_.resize(needs.size());
   for (const CellNeed& need : needs)
-    FLUGS_CHECK(need.bits == 0 || is_possible_width(need.kind, need.bits));
+    FLUGS_CHECK((need.bits == 0 || is_possible_width(need.kind, need.bits)) &&
+                need.edition < kEditionsMax);
   Status placed =
       shape == RowShape::kColumns ? layout.place_in_columns(needs) : layout.place_in_rows(needs);
   if (!placed.ok()) return placed;
@@ -107,47 +54,41 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs, RowShape shap
   return layout;
 }
 
-Status RowLayout::place_in_rows(std::span<const CellNeed> needs) {
-  std::vector<std::size_t> order(needs.size());
-  std::iota(order.begin(), order.end(), 0);
-  // Wide cells first: narrow ones fill the rest of their words.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return needs[a].bits > needs[b].bits; });
-  WordPacker packer;
-  for (std::size_t i = 0; i < order.size() && packer.bytes() <= kRowBytesMax; ++i) {
-    const CellNeed& need = needs[order[i]];
-    if (need.bits == 0) continue;
-    cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
-                        static_cast<std::uint8_t>(need.kind), need.bits, 0, need.edition};
-  }
-  for (std::size_t column = 0; column < needs.size() && packer.bytes() <= kRowBytesMax; ++column)
-    if (needs[column].null_bit && needs[column].bits != 0)
-      cells_[column].null_bit_offset = static_cast<std::uint16_t>(packer.place(1));
-  if (packer.bytes() > kRowBytesMax) return too_wide(needs.size());
-  row_bytes_ = padded_row_bytes(packer.bytes() * 8);
-  FLUGS_CHECK(row_bytes_ >= packer.bytes());
-  return {};
+Status RowLayout::too_wide(std::size_t columns) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("a row of {} columns needs more than {} bytes", columns, kRowBytesMax));
 }
 
-// NULL bits of eight columns share a byte, which belongs to one row as each part does.
-Status RowLayout::place_in_columns(std::span<const CellNeed> needs) {
-  std::uint32_t end = kStampBytes;
-  for (std::size_t i = 0; i < needs.size() && end <= kRowBytesMax; ++i) {
-    const CellNeed& need = needs[i];
-    if (need.bits == 0) continue;
-    cells_[i] = {static_cast<std::uint16_t>(end * 8), static_cast<std::uint8_t>(need.kind),
-                 need.bits, 0, need.edition};
-    end += part_bytes(need.bits);
+// Wide cells first: narrow ones fill the rest of their words. NULL bits come last.
+std::uint32_t RowLayout::pack(std::span<const CellNeed> needs, std::span<const std::size_t> columns,
+                              std::size_t first_word) {
+  std::vector<std::size_t> order(columns.begin(), columns.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return needs[a].bits > needs[b].bits; });
+  WordPacker packer(first_word);
+  for (std::size_t i = 0; i < order.size() && packer.bytes() <= kRowBytesMax; ++i) {
+    const CellNeed& need = needs[order[i]];
+    cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
+                        static_cast<std::uint8_t>(need.kind),
+                        need.bits,
+                        0,
+                        static_cast<std::uint8_t>(need.edition),
+                        0};
   }
-  const auto has_null_bit = [](const CellNeed& need) { return need.null_bit && need.bits != 0; };
-  std::uint32_t null_bit = end * 8;
-  end +=
-      (static_cast<std::uint32_t>(std::count_if(needs.begin(), needs.end(), has_null_bit)) + 7) / 8;
-  if (end > kRowBytesMax) return too_wide(needs.size());
+  for (std::size_t i = 0; i < columns.size() && packer.bytes() <= kRowBytesMax; ++i)
+    if (needs[columns[i]].null_bit)
+      cells_[columns[i]].null_bit_offset = static_cast<std::uint16_t>(packer.place(1));
+  return packer.bytes();
+}
+
+Status RowLayout::place_in_rows(std::span<const CellNeed> needs) {
+  std::vector<std::size_t> columns;
   for (std::size_t i = 0; i < needs.size(); ++i)
-    if (has_null_bit(needs[i])) cells_[i].null_bit_offset = static_cast<std::uint16_t>(null_bit++);
-  constexpr std::uint32_t kStep = RowBlock::kStampBytes;  // so that the next block is aligned
-  row_bytes_ = std::max((end + kStep - 1) / kStep * kStep, 2 * kStep);
+    if (needs[i].bits != 0) columns.push_back(i);
+  const std::uint32_t bytes = pack(needs, columns, kStampBytes / 8);
+  if (bytes > kRowBytesMax) return too_wide(needs.size());
+  row_bytes_ = padded_row_bytes(bytes);
+  FLUGS_CHECK(row_bytes_ >= bytes);
   return {};
 }
 
@@ -163,8 +104,16 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
   layout.shape_ = shape;
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (Status s = layout.check_cell(i); !s.ok()) return s;
+  if (layout.is_in_columns() && !layout.are_records_inside())
+    return impossible(0, "records behind the end of a row of bytes", row_bytes);
   layout.derive_access();
   return layout;
+}
+
+bool RowLayout::is_inside_word(const CellLayout& cell) const noexcept {
+  const bool straddles =
+      cell.bits <= 64 ? cell.bit_offset % 64 + cell.bits > 64 : cell.bit_offset % 64 != 0;
+  return !straddles && cell.bit_offset + cell.bits <= row_bytes_ * 8;
 }
 
 Status RowLayout::check_cell(std::size_t i) const {
@@ -175,16 +124,10 @@ Status RowLayout::check_cell(std::size_t i) const {
     return impossible(i, "unknown kind of cell", cell.kind);
   if (!is_possible_width(kind, cell.bits))
     return impossible(i, "impossible width in bits", cell.bits);
-  bool is_inside = cell.bit_offset >= kStampBytes * 8;
-  if (is_in_columns()) {
-    is_inside &=
-        cell.bit_offset % 8 == 0 && cell.bit_offset / 8 + part_bytes(cell.bits) <= row_bytes_;
-  } else {
-    const bool straddles =
-        cell.bits <= 64 ? cell.bit_offset % 64 + cell.bits > 64 : cell.bit_offset % 64 != 0;
-    is_inside &= !straddles && cell.bit_offset + cell.bits <= row_bytes_ * 8;
-  }
-  if (!is_inside) return impossible(i, "impossible bit offset", cell.bit_offset);
+  if (!is_in_columns() && cell.group != 0) return impossible(i, "impossible group", cell.group);
+  const bool is_inside = is_in_columns() ? is_inside_part(cell) : is_inside_word(cell);
+  if (cell.bit_offset < kStampBytes * 8 || !is_inside)
+    return impossible(i, "impossible bit offset", cell.bit_offset);
   if (cell.edition >= kEditionsMax) return impossible(i, "impossible edition", cell.edition);
   if (cell.null_bit_offset != 0 &&
       (cell.null_bit_offset < kStampBytes * 8 || cell.null_bit_offset >= row_bytes_ * 8))
@@ -218,34 +161,13 @@ void RowLayout::derive_access() {
     a.null_word = static_cast<std::uint16_t>(cell.null_bit_offset / 64);
     a.null_shift = static_cast<std::uint8_t>(cell.null_bit_offset % 64);
     a.kind = static_cast<CellKind>(cell.kind);
-    if (is_in_columns()) {
-      const std::uint32_t bytes = part_bytes(cell.bits);
-      a.word = cell.bit_offset / 8;
-      a.shift = static_cast<std::uint8_t>(Access::kInColumn | std::countr_zero(bytes));
-      a.null_word = cell.null_bit_offset / 8;
-      a.null_shift = cell.null_bit_offset % 8;
-    }
     if (cell.bits != 0) editions_ += edition_mark(access_.size(), cell.edition);
     has_texts_ |= a.kind == CellKind::kText;
     access_.push_back(a);
     cell_bits_.push_back(cell.bits);
   }
   first_access_ = access_.data();
-  if (is_in_columns()) derive_parts();
-}
-
-void RowLayout::derive_parts() {
-  parts_.clear();
-  for (const Access& a : access_) {
-    if (!a.has_cell()) continue;
-    parts_.push_back(a.part());
-    if (a.null_word != 0) parts_.push_back({a.null_word, 1});
-  }
-  const auto key = [](const RowPart& part) { return std::pair(part.offset, part.bytes); };
-  std::sort(parts_.begin(), parts_.end(),
-            [&](const RowPart& a, const RowPart& b) { return key(a) < key(b); });
-  const auto is_same = [&](const RowPart& a, const RowPart& b) { return key(a) == key(b); };
-  parts_.erase(std::unique(parts_.begin(), parts_.end(), is_same), parts_.end());
+  if (is_in_columns()) derive_in_columns();
 }
 
 void RowLayout::add_constant(CellKind kind, const Cell& constant, std::uint16_t edition) {
@@ -281,47 +203,6 @@ Cell RowLayout::load_cell(const std::byte* row, std::size_t column) const noexce
   return cell;
 }
 
-// A part of up to 8 bytes is inside a word, which is read whole: other rows' writers may change
-// their bytes of it meanwhile.
-std::uint64_t RowLayout::load_in_column(const std::byte* row, const Access& a) noexcept {
-  const std::byte* place = a.place(row);
-  const std::size_t in_word = reinterpret_cast<std::uintptr_t>(place) % 8;
-  return ((load_word(place - in_word, 0) >> in_word * 8) & a.mask) | a.constant;
-}
-
-bool RowLayout::load_null_in_column(const std::byte* row, const Access& a) noexcept {
-  const auto* byte = reinterpret_cast<const std::uint8_t*>(a.null_place(row));
-  return (__atomic_load_n(byte, __ATOMIC_RELAXED) >> a.null_shift & 1) != 0;
-}
-
-void RowLayout::store_in_column(std::byte* row, const Access& a, const Cell& cell) noexcept {
-  std::byte* const place = a.place(row);
-  if (a.kind == CellKind::kText) {
-    put_part<std::uint64_t>(place, cell.low);
-    put_part<std::uint64_t>(place + 8, cell.high);
-  } else {
-    FLUGS_DCHECK((cell.low & ~a.mask) == 0);
-    switch (a.log2_of_bytes()) {
-      case 0:
-        put_part<std::uint8_t>(place, cell.low);
-        break;
-      case 1:
-        put_part<std::uint16_t>(place, cell.low);
-        break;
-      case 2:
-        put_part<std::uint32_t>(place, cell.low);
-        break;
-      default:
-        put_part<std::uint64_t>(place, cell.low);
-    }
-  }
-  if (a.null_word == 0) return;
-  auto* const byte = const_cast<std::byte*>(a.null_place(row));
-  const auto bit = static_cast<std::uint8_t>(1U << a.null_shift);
-  const auto others = static_cast<std::uint8_t>(get_part<std::uint8_t>(byte) & ~bit);
-  put_part<std::uint8_t>(byte, cell.is_null ? others | bit : others);
-}
-
 // Word by word, because key probes may read both rows. In pairs: rows have an even number of words.
 void RowLayout::copy_cells(const std::byte* source, std::byte* target) const noexcept {
   if (is_in_columns()) {
@@ -335,27 +216,6 @@ void RowLayout::copy_cells(const std::byte* source, std::byte* target) const noe
     const std::uint64_t second = load_word(source, word + 1);
     store_word(target, word, first);
     store_word(target, word + 1, second);
-  }
-}
-
-void RowLayout::copy_parts(const std::byte* source, std::byte* target) const noexcept {
-  for (const RowPart& part : parts_) {
-    const std::byte* from = part.in_row(source);
-    auto* to = const_cast<std::byte*>(part.in_row(target));
-    switch (part.bytes) {
-      case 1:
-        put_part<std::uint8_t>(to, get_part<std::uint8_t>(from));
-        break;
-      case 2:
-        put_part<std::uint16_t>(to, get_part<std::uint16_t>(from));
-        break;
-      case 4:
-        put_part<std::uint32_t>(to, get_part<std::uint32_t>(from));
-        break;
-      default:
-        for (std::size_t at = 0; at < part.bytes; at += 8)
-          put_part<std::uint64_t>(to + at, get_part<std::uint64_t>(from + at));
-    }
   }
 }
 

@@ -37,12 +37,14 @@ struct CellLayout {
   std::uint8_t bits;              ///< a code has 1 to 32, an integer 1 or 24 to 64, text 128; 0: no
                                   ///< cell
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
-  std::uint16_t edition;          ///< edition of the cell's column: how often its type had changed
+  std::uint8_t edition;           ///< edition of the cell's column: how often its type had changed
+  std::uint8_t group;             ///< cells of one group share a record; 0: the cell is apart
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
 };
 static_assert(sizeof(CellLayout) == 8);
 static_assert(offsetof(CellLayout, kind) == 2 && offsetof(CellLayout, bits) == 3);
 static_assert(offsetof(CellLayout, null_bit_offset) == 4 && offsetof(CellLayout, edition) == 6);
+static_assert(offsetof(CellLayout, group) == 7);
 static_assert(std::is_trivially_copyable_v<CellLayout> && std::is_standard_layout_v<CellLayout>);
 
 /// The cell that a column needs.
@@ -51,6 +53,7 @@ struct CellNeed {
   std::uint8_t bits = 1;  ///< 0: no cell
   bool null_bit = false;
   std::uint16_t edition = 0;  ///< of the column for which the cell is
+  std::uint8_t group = 0;  ///< in the shape kColumns: cells of one group share a record; 0: apart
 };
 
 /// The most editions that a column can have: one more than its type can change.
@@ -65,7 +68,8 @@ constexpr std::uint64_t edition_mark(std::size_t column, std::uint16_t edition) 
 /// Where the cells of a chunk's rows lie. The numeric values are part of the pool format.
 enum class RowShape : std::uint8_t {
   kRows = 0,     ///< those of a row side by side, behind its stamps
-  kColumns = 1,  ///< those of a column side by side, in blocks of rows (RowBlock)
+  kColumns = 1,  ///< those of a column, or of a group of them, side by side, in blocks of rows
+                 ///< (RowBlock)
 };
 inline constexpr RowShape kLastRowShape = RowShape::kColumns;
 
@@ -73,8 +77,9 @@ inline constexpr RowShape kLastRowShape = RowShape::kColumns;
 /// shape kRows they are side by side: a cell never straddles a word (except for text, which has two
 /// words), and a row never straddles a cache line if it fits into one. In the shape kColumns each
 /// column has an array in each block of rows. Its cells have 1, 2, 4, 8 or 16 bytes, so that
-/// writers of adjacent rows never store to the same byte. Offsets of cells are those that the row
-/// would have if its parts were side by side (RowPart).
+/// writers of adjacent rows never store to the same byte. Columns of a group have one array of
+/// records: a record is words of one row, in which cells lie as they do in the shape kRows. Offsets
+/// of cells are those that the row would have if its parts were side by side (RowPart).
 ///
 /// Columns that were added to the table since have no cell in the chunk's rows. All rows have one
 /// value for such a column, which reads like a cell (`add_constant`). Cells may be of an earlier
@@ -152,6 +157,10 @@ class RowLayout {
   }
   /// The sum of the edition_marks of the columns with cells.
   std::uint64_t editions() const noexcept { return editions_; }
+  /// The group of the column's cell; 0: none.
+  std::uint8_t group(std::size_t column) const noexcept {
+    return column < cells_.size() ? cells_[column].group : 0;
+  }
   /// Adds the next column, which has no cell: all rows have `constant`, which must stay in place if
   /// it is text. One thread at a time, while others read; they learn of the column later.
   void add_constant(CellKind kind, const Cell& constant, std::uint16_t edition);
@@ -170,34 +179,62 @@ class RowLayout {
 
   /// A cell's place, ready for use; one per column.
   struct Access {
-    std::uint64_t mask;       // 0: no cell
-    std::uint64_t constant;   // without a cell: its bits, or the address of a text cell; else 0
-    std::uint16_t word;       // in the shape kColumns: the offset of the part
+    std::uint64_t mask;      // 0: no cell
+    std::uint64_t constant;  // without a cell: its bits, or the address of a text cell; else 0, or
+                             // of a cell in a record: a RecordPlace
+    std::uint16_t word;      // in the shape kColumns: the offset of the part, or of a record's word
     std::uint16_t null_word;  // 0: none, as word 0 is a stamp; in kColumns: likewise an offset
-    std::uint8_t shift;       // in kColumns: kInColumn and the logarithm of the part's bytes
+    std::uint8_t shift;       // in kColumns: kInColumn with kInRecord, or with the logarithm of the
+                              // part's bytes
     std::uint8_t null_shift;  // of a constant: the edition of its column
     CellKind kind;
     std::uint8_t bits;
 
     static constexpr std::uint8_t kInColumn = 0x80;
+    static constexpr std::uint8_t kInRecord = 0x40;
+
+    /// The record that holds a cell, and the cell's first bit in its word.
+    struct RecordPlace {
+      RowPart part;
+      std::uint32_t shift;
+    };
 
     bool has_cell() const noexcept { return mask != 0; }
     bool is_in_column() const noexcept { return (shift & kInColumn) != 0; }
-    unsigned log2_of_bytes() const noexcept { return shift & ~unsigned{kInColumn}; }
+    bool is_in_record() const noexcept { return (shift & kInRecord) != 0; }
+    unsigned log2_of_bytes() const noexcept {
+      FLUGS_DCHECK(is_in_column() && !is_in_record());
+      return shift & ~unsigned{kInColumn};
+    }
+    RecordPlace record() const noexcept {
+      FLUGS_DCHECK(is_in_record());
+      return std::bit_cast<RecordPlace>(constant);
+    }
+    /// The part of a row in which the cell is.
     RowPart part() const noexcept {
+      if (is_in_record()) return record().part;
       return {word, static_cast<std::uint16_t>(1U << log2_of_bytes())};
     }
-    /// Where the row's part is, in the shape kColumns.
+    /// Where the row's part is, or the record's word, in the shape kColumns.
     const std::byte* place(const std::byte* row) const noexcept {
+      if (is_in_record()) return in_record(row, word);
       return RowPart{word, 0}.array_in(RowBlock::begin_of(row)) +
              (RowBlock::number_of(row) << log2_of_bytes());
     }
     std::byte* place(std::byte* row) const noexcept {
       return const_cast<std::byte*>(place(static_cast<const std::byte*>(row)));
     }
-    /// Where the byte with the row's NULL bit is, in the shape kColumns.
+    /// Where the row's NULL bit is, in the shape kColumns: its byte, or the record's word.
     const std::byte* null_place(const std::byte* row) const noexcept {
+      if (is_in_record()) return in_record(row, null_word);
       return RowPart{null_word, 1}.in_row(row);
+    }
+
+   private:
+    const std::byte* in_record(const std::byte* row, std::uint16_t offset) const noexcept {
+      const RowPart part = record().part;
+      FLUGS_DCHECK(offset >= part.offset && offset < part.offset + part.bytes);
+      return part.in_row(row) + (offset - part.offset);
     }
   };
   static_assert(sizeof(Access) == 24);
@@ -274,11 +311,23 @@ class RowLayout {
   static std::uint64_t load_in_column(const std::byte* row, const Access& a) noexcept;
   static bool load_null_in_column(const std::byte* row, const Access& a) noexcept;
   static void store_in_column(std::byte* row, const Access& a, const Cell& cell) noexcept;
+  static void store_in_record(std::byte* row, const Access& a, const Cell& cell) noexcept;
 
+  static Status too_wide(std::size_t columns);
+  /// Gives cells of these columns places in words from `first_word` on. Returns the byte of the row
+  /// at which their words end; more than kRowBytesMax: they have no places.
+  std::uint32_t pack(std::span<const CellNeed> needs, std::span<const std::size_t> columns,
+                     std::size_t first_word);
   Status place_in_rows(std::span<const CellNeed> needs);
   Status place_in_columns(std::span<const CellNeed> needs);
+  /// As `pack` for the groups of several cells.
+  std::uint32_t place_in_records(std::span<const CellNeed> needs);
+  bool is_inside_word(const CellLayout& cell) const noexcept;
+  bool is_inside_part(const CellLayout& cell) const noexcept;
+  bool are_records_inside() const noexcept;
   Status check_cell(std::size_t column) const;
   void derive_access();
+  void derive_in_columns();
   void derive_parts();
   void copy_parts(const std::byte* source, std::byte* target) const noexcept;
   alignas(8) static constexpr std::byte kEmptyText[16] = {};

@@ -151,9 +151,11 @@ Status Database::change_type(TableId table, ColumnId column, Type type) {
                             : unusable(core_);
 }
 
-Status Database::set_delta_layout(TableId table, DeltaLayout layout) {
-  return is_writable(core_) ? explained(core_, core_->set_delta_layout(table, layout))
-                            : unusable(core_);
+Status Database::set_delta_layout(TableId table, DeltaLayout layout,
+                                  std::vector<std::vector<std::string>> column_groups) {
+  return is_writable(core_)
+             ? explained(core_, core_->set_delta_layout(table, layout, std::move(column_groups)))
+             : unusable(core_);
 }
 
 Status Database::drop_column(TableId table, ColumnId column) {

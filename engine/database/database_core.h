@@ -95,8 +95,9 @@ class DatabaseCore final {
   Status change_type(TableId id, ColumnId column, Type type) {
     return schema_changes_.change_type(id, column, type);
   }
-  Status set_delta_layout(TableId id, DeltaLayout layout) {
-    return schema_changes_.set_delta_layout(id, layout);
+  Status set_delta_layout(TableId id, DeltaLayout layout,
+                          std::vector<std::vector<std::string>> column_groups = {}) {
+    return schema_changes_.set_delta_layout(id, layout, std::move(column_groups));
   }
   Result<KeyId> add_key(TableId id, const KeySchema& wanted, const CallOptions& options = {}) {
     return key_changes_.add_key(id, wanted, options);

@@ -78,6 +78,7 @@ Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::stri
   if (position_of(schema, name) != schema.columns.size()) return taken(schema.name, "column", name);
   schema.columns[column.value()].name = name;
   for (KeySchema& key : schema.keys) replace_name(key.columns, before, name);
+  for (std::vector<std::string>& group : schema.column_groups) replace_name(group, before, name);
   for (ForeignKeySchema& foreign : schema.foreign_keys) replace_name(foreign.columns, before, name);
   for (CheckSchema& check : schema.checks) check.condition = renamed(check.condition, before, name);
   return altered->table_columns().alter(std::move(next), [&] {
@@ -123,16 +124,19 @@ Status SchemaChanges::drop_column(TableId id, ColumnId column) {
 
 // Chunks that exist keep their shape. A chunk of the former shape that is begun meanwhile is as
 // good as those.
-Status SchemaChanges::set_delta_layout(TableId id, DeltaLayout layout) {
+Status SchemaChanges::set_delta_layout(TableId id, DeltaLayout layout,
+                                       std::vector<std::vector<std::string>> column_groups) {
   const std::lock_guard guard(catalog_.ddl_mutex());
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   StoredSchema next = altered->table_columns().stored();
-  if (next.schema.delta_layout == layout) return {};
+  if (next.schema.delta_layout == layout && next.schema.column_groups == column_groups) return {};
   next.schema.delta_layout = layout;
+  next.schema.column_groups = std::move(column_groups);
+  if (Status s = check_delta_layout(next.schema); !s.ok()) return s;
   if (Status s = altered->table_columns().check_widest_row(next.schema); !s.ok()) return s;
   if (Status s = altered->table_columns().alter(std::move(next)); !s.ok()) return s;
-  altered->data().rows.layouts().set_shape(row_shape_of(altered->schema()));
+  altered->data().rows.layouts().set_shape(delta_shape_of(altered->schema()));
   return {};
 }
 

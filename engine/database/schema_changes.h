@@ -25,7 +25,8 @@ class SchemaChanges final {
   Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
   Status drop_column(TableId id, ColumnId column);
   Status change_type(TableId id, ColumnId column, Type type);
-  Status set_delta_layout(TableId id, DeltaLayout layout);
+  Status set_delta_layout(TableId id, DeltaLayout layout,
+                          std::vector<std::vector<std::string>> column_groups);
 
  private:
   static void name_referrers(const Table& parent);

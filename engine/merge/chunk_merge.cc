@@ -404,12 +404,12 @@ Status ChunkMerge::make_empty_chunk() {
   const columns::RowLayout* layout = rows_.current_layout();
   std::vector<columns::CellNeed> needs;
   for (const columns::Column* column : table_.columns) needs.push_back(column->need(1));
-  Result<columns::RowLayout> fresh = columns::RowLayout::make(needs, rows_.layouts().shape());
+  Result<columns::RowLayout> fresh = rows_.layouts().shape().layout(needs);
   if (!fresh.ok()) return std::move(fresh).status();
   // A layout that lacks a column, has one of an earlier edition or another shape would take no
   // rows.
   if (layout == nullptr || layout->cells().size() < table_.columns.size() ||
-      layout->editions() != table_.columns.editions() || layout->shape() != fresh->shape())
+      layout->editions() != table_.columns.editions() || !rows_.layouts().shape().is_of(*layout))
     layout = &*fresh;
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();

@@ -363,14 +363,17 @@ class Database {
   /// (rows are of 255 earlier types: merge first), kConstraintViolated (a foreign key, which the
   /// message names, uses the column, or refers to a key that does), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
-  /// Says where the cells of the table's rows lie in the delta: side by side, or each column apart.
-  /// Chunks that are begun from then on have that layout. Rows that are there keep theirs until a
-  /// merge moves them to main, and so do rows that take free places among them: both layouts may be
-  /// in the delta at once. Transactions, queries and merges go on meanwhile, and see no difference.
+  /// Says where the cells of the table's rows lie in the delta: side by side, or each column apart,
+  /// but for groups of columns (TableSchema::column_groups). Chunks that are begun from then on
+  /// have that layout. Rows that are there keep theirs until a merge moves them to main, and so do
+  /// rows that take free places among them: several layouts may be in the delta at once.
+  /// Transactions, queries and merges go on meanwhile, and see no difference.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table), kInvalidArgument (a row
-  /// could get too large), kOutOfSpace.
-  Status set_delta_layout(TableId table, DeltaLayout layout);
+  /// could get too large; a group names a column that the table does not have, or that another
+  /// group has; groups without DeltaLayout::kColumns), kOutOfSpace.
+  Status set_delta_layout(TableId table, DeltaLayout layout,
+                          std::vector<std::vector<std::string>> column_groups = {});
 
   /// Adds a check, or drops one. Adding it has three parts. First the call waits up to one second
   /// for all open transactions, including one of this thread. Transactions that begin later obey

@@ -37,7 +37,8 @@ enum class DeltaLayout : std::uint8_t {
   kRows = 0,
   /// Apart: each column has its own arrays, and so have the time-stamps (SOFORT, section 2 and
   /// figure 1: append-only columns, CTS and DTS arrays). A query reads only the columns that it
-  /// needs; reading or writing a row touches a cache line for each of its columns.
+  /// needs; reading or writing a row touches a cache line for each of its columns. Columns of a
+  /// group (TableSchema::column_groups) lie side by side.
   kColumns = 1,
 };
 static_assert(DeltaLayout() == DeltaLayout::kRows);
@@ -167,6 +168,10 @@ struct TableSchema {
   std::vector<ColumnSchema> columns;  ///< 1 to 1024, including dropped ones
   bool has_primary_key = false;
   DeltaLayout delta_layout = DeltaLayout::kRows;
+  /// With DeltaLayout::kColumns: names of columns whose cells lie side by side in the delta, for
+  /// columns that are read or written together. Each column is in one group at most, and apart if
+  /// it is in none. At most 255 groups.
+  std::vector<std::vector<std::string>> column_groups = {};
   std::vector<KeySchema> keys;                 ///< at most 16
   std::vector<CheckSchema> checks;             ///< at most 64
   std::vector<ForeignKeySchema> foreign_keys;  ///< at most 64
@@ -295,8 +300,11 @@ struct TableSchema {
     return *this;
   }
   /// Sets `delta_layout` to kColumns; Database::set_delta_layout changes it later.
-  TableSchema& in_columns() {
+  TableSchema& in_columns() { return in_column_groups({}); }
+  /// The same, and sets `column_groups`.
+  TableSchema& in_column_groups(std::vector<std::vector<std::string>> groups) {
     delta_layout = DeltaLayout::kColumns;
+    column_groups = std::move(groups);
     return *this;
   }
   /// Hashes only the first `count` columns of the key added last.

@@ -153,9 +153,39 @@ ColumnView DeltaScanUnit::decoded(std::uint32_t column, const RowSelection& rows
   return out.view(coded.nulls != nullptr);
 }
 
+// Records of a block lie as rows do: kernels of rows read a block at a time. Chosen rows are in any
+// block, and are read one by one.
+template <typename Read>
+void DeltaScanUnit::for_records(const RowSelection& rows, const RowLayout::Access& access,
+                                const Read& read) const {
+  FLUGS_DCHECK(is_inside(rows) && access.is_in_record());
+  const RowPart part = access.part();
+  RowCells cells;
+  cells.row_bytes = part.bytes;
+  cells.access.mask = access.mask;
+  cells.access.word = static_cast<std::uint16_t>((access.word - part.offset) / 8);
+  cells.access.shift = static_cast<std::uint8_t>(access.record().shift);
+  for (std::size_t i = 0; i < rows.count;) {
+    const auto row = static_cast<std::uint32_t>(rows.place(i));
+    const std::size_t in_block = RowBlock::kRows - row % RowBlock::kRows;
+    const std::size_t count =
+        rows.positions == nullptr ? std::min(rows.count - i, in_block) : std::size_t{1};
+    cells.rows = part.in_row(chunk_.row(row));
+    read(cells, i, count);
+    i += count;
+  }
+}
+
 // Kernels read cells; if the chunk has none for the column, all rows have the same code.
 std::uint32_t DeltaScanUnit::read_codes(const RowSelection& rows, const RowLayout::Access& access,
                                         std::uint32_t* out) const noexcept {
+  if (access.is_in_record()) {
+    std::uint32_t greatest = 0;
+    for_records(rows, access, [&](const RowCells& cells, std::size_t i, std::size_t count) {
+      greatest = std::max(greatest, delta_kernels().codes(cells, count, out + i));
+    });
+    return greatest;
+  }
   if (access.is_in_column())
     return delta_kernels().part_codes(parts_of(rows, access), rows.count, out);
   if (__builtin_expect(access.has_cell(), 1))
@@ -168,6 +198,10 @@ void DeltaScanUnit::read_integers(std::uint32_t column, const RowSelection& rows
                                   std::int64_t* out) const noexcept {
   const RowLayout::Access& cell = access(column);
   const bool narrow = is_narrow_type(schema_[column].type.type);
+  if (cell.is_in_record())
+    return for_records(rows, cell, [&](const RowCells& cells, std::size_t i, std::size_t count) {
+      delta_kernels().integers(cells, count, narrow, out + i);
+    });
   if (cell.is_in_column())
     return delta_kernels().part_integers(parts_of(rows, cell), rows.count, narrow, out);
   if (__builtin_expect(cell.has_cell(), 1))
@@ -187,7 +221,11 @@ columns::RowLayout::Access DeltaScanUnit::null_access(std::uint32_t column) cons
   bit.mask = 1;
   bit.word = access(column).null_word;
   bit.shift = access(column).null_shift;
-  if (access(column).is_in_column()) {
+  if (access(column).is_in_record()) {
+    bit.shift = access(column).shift;
+    bit.constant = std::bit_cast<std::uint64_t>(RowLayout::Access::RecordPlace{
+        access(column).part(), std::uint32_t{access(column).null_shift}});
+  } else if (access(column).is_in_column()) {
     bit.shift = RowLayout::Access::kInColumn;  // a part of one byte
     bit.null_shift = access(column).null_shift;
   }

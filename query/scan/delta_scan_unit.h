@@ -100,13 +100,18 @@ class DeltaScanUnit : public ScanUnit {
     FLUGS_DCHECK(column < schema_.size());
     return chunk_.layout->access()[column];
   }
-  /// Access to the bit that marks NULL; word 0 if there is none. In columns: a code of one bit.
+  /// Access to the bit that marks NULL; word 0 if there is none. In columns, or in a record: a code
+  /// of one bit.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
     FLUGS_DCHECK(is_inside(rows) && !access.is_in_column());
     return {chunk_.row(rows.first), chunk_.row_bytes, access, rows.positions};
   }
   PartCells parts_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept;
+  /// Reads cells in records by `read(cells, i, count)`, for `count` rows from the i-th one on.
+  template <typename Read>
+  void for_records(const RowSelection& rows, const RowLayout::Access& access,
+                   const Read& read) const;
   bool is_inside(const RowSelection& rows) const noexcept {
     const std::size_t end = rows.positions == nullptr || rows.count == 0
                                 ? rows.count

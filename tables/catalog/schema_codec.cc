@@ -25,6 +25,7 @@ static_assert(kKeysMax <= 0xFF && kKeyColumnsMax <= 0xFF && kChecksMax <= 0xFF &
 // Flags of a table.
 constexpr std::uint8_t kHasPrimaryKey = 1;
 constexpr std::uint8_t kInColumns = 2;
+constexpr std::uint8_t kInColumnGroups = 4;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
@@ -177,9 +178,7 @@ Result<TableSchema> completed(TableSchema schema) {
   if (std::all_of(schema.columns.begin(), schema.columns.end(),
                   [](const ColumnSchema& column) { return column.dropped; }))
     return invalid(SchemaPart::of(schema.name), "all of its columns are dropped");
-  if (schema.delta_layout > DeltaLayout::kColumns)
-    return invalid(SchemaPart::of(schema.name), fmt::format("unknown layout of the delta {}",
-                                                            static_cast<int>(schema.delta_layout)));
+  if (Status s = check_delta_layout(schema); !s.ok()) return s;
   if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
     return invalid(SchemaPart::of(schema.name),
@@ -217,7 +216,66 @@ Result<TableSchema> completed(TableSchema schema) {
   return schema;
 }
 
+void encode_delta_layout(SchemaWriter& out, const TableSchema& schema) {
+  const bool is_apart = schema.delta_layout == DeltaLayout::kColumns;
+  const bool has_groups = !schema.column_groups.empty();
+  FLUGS_CHECK((is_apart || !has_groups) && schema.column_groups.size() <= kColumnGroupsMax);
+  out.u8(static_cast<std::uint8_t>((schema.has_primary_key ? kHasPrimaryKey : 0) |
+                                   (is_apart ? kInColumns : 0) |
+                                   (has_groups ? kInColumnGroups : 0)));
+  if (!has_groups) return;
+  out.u8(static_cast<std::uint8_t>(schema.column_groups.size()));
+  for (const std::vector<std::string>& group : schema.column_groups) {
+    out.u16(static_cast<std::uint16_t>(group.size()));
+    for (const std::string& column : group)
+      out.u16(static_cast<std::uint16_t>(position_of(schema, column)));
+  }
+}
+
+Status decode_delta_layout(SchemaReader& in, TableSchema& schema) {
+  const std::uint8_t flags = in.u8();
+  if ((flags & ~(kHasPrimaryKey | kInColumns | kInColumnGroups)) != 0)
+    return corrupt_schema(fmt::format("flags {:#x} of the table", flags));
+  schema.has_primary_key = (flags & kHasPrimaryKey) != 0;
+  if ((flags & kInColumns) != 0) schema.in_columns();
+  const std::size_t groups = (flags & kInColumnGroups) != 0 ? in.u8() : 0;
+  for (std::size_t i = 0; i < groups && !in.failed(); ++i) {
+    std::vector<std::string>& group = schema.column_groups.emplace_back();
+    const std::size_t columns = in.u16();
+    for (std::size_t k = 0; k < columns && !in.failed(); ++k) {
+      const std::size_t position = in.u16();
+      if (position >= schema.columns.size() || schema.columns[position].dropped)
+        return corrupt_schema(fmt::format("group {} names column {}, of {}, or a dropped one", i,
+                                          position, schema.columns.size()));
+      group.push_back(schema.columns[position].name);
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+// That a name is no column's says the same as in a key.
+Status check_delta_layout(const TableSchema& schema) {
+  const SchemaPart table = SchemaPart::of(schema.name);
+  if (schema.delta_layout > DeltaLayout::kColumns)
+    return invalid(table, fmt::format("unknown layout of the delta {}",
+                                      static_cast<int>(schema.delta_layout)));
+  if (schema.delta_layout == DeltaLayout::kRows && !schema.column_groups.empty())
+    return invalid(table, "groups of columns need the layout kColumns");
+  if (schema.column_groups.size() > kColumnGroupsMax)
+    return invalid(table, fmt::format("{} groups of columns, at most {}",
+                                      schema.column_groups.size(), kColumnGroupsMax));
+  std::set<std::string> seen;
+  for (const std::vector<std::string>& group : schema.column_groups)
+    for (const std::string& column : group) {
+      if (column.empty() || position_of(schema, column) == schema.columns.size())
+        return invalid(table, fmt::format("a group of columns: no column '{}'", column));
+      if (!seen.insert(column).second)
+        return invalid(table, fmt::format("column '{}' is twice in groups of columns", column));
+    }
+  return {};
+}
 
 Result<TableSchema> complete_schema(TableSchema schema) {
   const std::string table = schema.name;
@@ -229,7 +287,6 @@ Result<TableSchema> complete_schema(TableSchema schema) {
 std::string encode_schema(const TableSchema& schema) {
   FLUGS_CHECK(schema.columns.size() <= kColumnsMax && schema.keys.size() <= kKeysMax);
   FLUGS_CHECK(schema.checks.size() <= kChecksMax && schema.foreign_keys.size() <= kForeignKeysMax);
-  const bool in_columns = schema.delta_layout == DeltaLayout::kColumns;
   SchemaWriter out;
   out.name(schema.name);
   out.u16(static_cast<std::uint16_t>(schema.columns.size()));
@@ -246,8 +303,7 @@ std::string encode_schema(const TableSchema& schema) {
                                      (column.chooses_encoding ? kChoosesEncoding : 0)));
     if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
-  out.u8(static_cast<std::uint8_t>((schema.has_primary_key ? kHasPrimaryKey : 0) |
-                                   (in_columns ? kInColumns : 0)));
+  encode_delta_layout(out, schema);
   out.u8(static_cast<std::uint8_t>(schema.keys.size()));
   for (const KeySchema& key : schema.keys) {
     out.name(key.name);
@@ -273,11 +329,7 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
   SchemaReader in(bytes);
   TableSchema schema(in.name());
   if (Status s = decode_columns(in, schema); !s.ok()) return s;
-  const std::uint8_t flags = in.u8();
-  if ((flags & ~(kHasPrimaryKey | kInColumns)) != 0)
-    return corrupt_schema(fmt::format("flags {:#x} of the table", flags));
-  schema.has_primary_key = (flags & kHasPrimaryKey) != 0;
-  if ((flags & kInColumns) != 0) schema.in_columns();
+  if (Status s = decode_delta_layout(in, schema); !s.ok()) return s;
   const std::size_t keys = in.u8();
   if (keys > kKeysMax) return corrupt_schema(fmt::format("{} keys", keys));
   for (std::size_t i = 0; i < keys && !in.failed(); ++i) {

@@ -56,7 +56,7 @@ TableData::TableData(pmem::Pool& pool_of_it, TableLayout& layout_of_it, StoredSc
       rows(pool, layout, columns, fmt::format("table {}, rows", name())),
       runs(pool, layout, rows, shapes_of(layout, definition().stored),
            definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
-  rows.layouts().set_shape(row_shape_of(schema()));
+  rows.layouts().set_shape(delta_shape_of(schema()));
 }
 
 // A statement that takes the new definition finds the bit, too. A statement that goes on with the

@@ -15,6 +15,7 @@
 #include "columns/column/column.h"
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/key_kinds.h"
+#include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/rows/row_store.h"
 
@@ -43,9 +44,14 @@ std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
 
 }  // namespace
 
-columns::RowShape row_shape_of(const TableSchema& schema) noexcept {
-  return schema.delta_layout == DeltaLayout::kColumns ? columns::RowShape::kColumns
-                                                      : columns::RowShape::kRows;
+columns::DeltaShape delta_shape_of(const TableSchema& schema) {
+  if (schema.delta_layout == DeltaLayout::kRows) return {};
+  columns::DeltaShape shape{columns::RowShape::kColumns};
+  if (!schema.column_groups.empty()) shape.groups.resize(schema.columns.size());
+  for (std::size_t i = 0; i < schema.column_groups.size(); ++i)
+    for (const std::string& column : schema.column_groups[i])
+      shape.groups[position_of(schema, column)] = static_cast<std::uint8_t>(i + 1);
+  return shape;
 }
 
 Result<std::uint32_t> widest_row(const TableSchema& schema) {
@@ -61,7 +67,7 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
                               : columns::CellKind::kInteger;
     needs[i].null_bit = direct && column.nullable;
   }
-  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs, row_shape_of(schema));
+  const Result<columns::RowLayout> widest = delta_shape_of(schema).layout(needs);
   if (widest.ok()) return widest->row_bytes();
   return Status(StatusCode::kInvalidArgument, SchemaPart::of(schema.name),
                 widest.status().message());

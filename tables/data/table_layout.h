@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "columns/cells/row_layout.h"
+#include "columns/cells/delta_shape.h"
 #include "flugs/index_place.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
@@ -17,7 +17,7 @@ namespace flugs::engine {
 // its schema, and its hint indexes. It never changes its size: what comes later lies elsewhere.
 
 /// The shape of the rows in chunks that are begun for a table of this schema.
-columns::RowShape row_shape_of(const TableSchema& schema) noexcept;
+columns::DeltaShape delta_shape_of(const TableSchema& schema);
 /// Bytes of a row whose columns are all as wide as they can get. Fails with kInvalidArgument when a
 /// row could get too large.
 Result<std::uint32_t> widest_row(const TableSchema& schema);

@@ -40,11 +40,6 @@ bool for_each_equal(const std::byte* words, std::uint32_t stride, std::uint32_t 
   return true;
 }
 
-// 0 if the row's words are side by side.
-std::uint8_t part_bytes_of(const columns::RowLayout::Access& access) noexcept {
-  return access.is_in_column() ? static_cast<std::uint8_t>(access.part().bytes) : 0;
-}
-
 }  // namespace
 
 KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
@@ -78,9 +73,15 @@ std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
 // In columns the row's part may be anywhere in a word, which is moved to its beginning.
 std::uint64_t KeyScan::Place::load(const std::byte* row) const noexcept {
   if (part_bytes == 0) return word_at(row + std::size_t{word} * 8);
-  const std::byte* part = RowPart{word, part_bytes}.in_row(row) + (is_upper ? 8 : 0);
+  const std::byte* part = RowPart{word, part_bytes}.in_row(row) + in_part;
   const std::size_t in_word = reinterpret_cast<std::uintptr_t>(part) % 8;
   return word_at(part - in_word) >> in_word * 8;
+}
+
+KeyScan::Place KeyScan::place_of(const columns::RowLayout::Access& access) noexcept {
+  if (!access.is_in_column()) return {access.word, 0, 0};
+  const RowPart part = access.part();
+  return {part.offset, part.bytes, static_cast<std::uint16_t>(access.word - part.offset)};
 }
 
 void KeyScan::add(Place place, std::uint64_t mask, std::uint64_t bits) {
@@ -95,10 +96,12 @@ void KeyScan::add(Place place, std::uint64_t mask, std::uint64_t bits) {
 }
 
 void KeyScan::add_text(const columns::RowLayout::Access& access, std::string_view text) {
-  const Place lower{access.word, part_bytes_of(access), false};
+  const Place lower = place_of(access);
   Place upper = lower;
-  upper.is_upper = access.is_in_column();
-  if (!access.is_in_column()) upper.word += 1;
+  if (access.is_in_column())
+    upper.in_part += 8;
+  else
+    upper.word += 1;
   if (text.size() <= columns::text_cell::kInlineBytesMax) {
     const columns::Cell cell = columns::text_cell::make_inline(text);
     add(lower, ~std::uint64_t{0}, cell.low);
@@ -131,9 +134,9 @@ void KeyScan::prepare(const columns::RowLayout& layout) {
       bits = code(i, column);
       tests_.is_nowhere |= bits == columns::Dictionary::kNone || (bits & ~access.mask) != 0;
     }
-    const unsigned shift = access.is_in_column() ? 0 : access.shift;
-    add({access.word, part_bytes_of(access), false}, access.mask << shift,
-        (bits & access.mask) << shift);
+    unsigned shift = access.shift;
+    if (access.is_in_column()) shift = access.is_in_record() ? access.record().shift : 0;
+    add(place_of(access), access.mask << shift, (bits & access.mask) << shift);
   }
   std::sort(tests_.all.data(), tests_.all.data() + tests_.count, [](const Test& a, const Test& b) {
     return std::popcount(a.mask) > std::popcount(b.mask);

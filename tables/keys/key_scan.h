@@ -37,9 +37,9 @@ class KeyScan {
  private:
   /// A word with cells of a row; text has two.
   struct Place {
-    std::uint16_t word = 0;       // in columns: the offset of the part (RowPart)
-    std::uint8_t part_bytes = 0;  // 0: the row's words are side by side
-    bool is_upper = false;        // in columns: the upper word of a text
+    std::uint16_t word = 0;        // in columns: the offset of the part (RowPart)
+    std::uint16_t part_bytes = 0;  // 0: the row's words are side by side
+    std::uint16_t in_part = 0;     // in columns: where the word, or a short part, begins
     friend bool operator==(const Place&, const Place&) = default;
 
     std::uint64_t load(const std::byte* row) const noexcept;
@@ -63,6 +63,7 @@ class KeyScan {
   };
 
   void prepare(const columns::RowLayout& layout);
+  static Place place_of(const columns::RowLayout::Access& access) noexcept;
   void add(Place place, std::uint64_t mask, std::uint64_t bits);
   void add_text(const columns::RowLayout::Access& access, std::string_view text);
   std::uint32_t code(std::size_t i, const columns::Column& edition);

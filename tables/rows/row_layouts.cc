@@ -26,7 +26,7 @@ void RowLayouts::add_constant(const columns::Column& column) {
 bool RowLayouts::fits(const columns::RowLayout& layout,
                       std::span<const std::uint8_t> bits) const noexcept {
   FLUGS_DCHECK(bits.size() <= columns_.size());
-  if (layout.editions() != columns_.editions() || layout.shape() != shape()) return false;
+  if (layout.editions() != columns_.editions() || !shape().is_of(layout)) return false;
   for (std::size_t i = 0; i < bits.size(); ++i)
     if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
   return true;
@@ -37,10 +37,11 @@ bool RowLayouts::fits(const columns::RowLayout& layout,
 Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least) const {
   FLUGS_CHECK(least.size() <= columns_.size());
   std::vector<columns::CellNeed> needs(least.size());
+  const columns::DeltaShape& shape = this->shape();
   const auto with = [&](unsigned more_bits) {
     for (std::size_t i = 0; i < least.size(); ++i)
       needs[i] = columns_[i]->need(least[i], more_bits);
-    return columns::RowLayout::make(needs, shape());
+    return shape.layout(needs);
   };
   Result<columns::RowLayout> best = with(0);
   if (!best.ok()) return best;

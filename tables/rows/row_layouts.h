@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "columns/cells/delta_shape.h"
 #include "columns/cells/row_layout.h"
 #include "columns/column/column_array.h"
 #include "flugs/status.h"
@@ -21,17 +23,21 @@ namespace flugs::engine {
 class RowLayouts final {
  public:
   /// The table's; used until the object is gone.
-  explicit RowLayouts(const columns::ColumnArray& columns) noexcept : columns_(columns) {}
+  explicit RowLayouts(const columns::ColumnArray& columns) : columns_(columns) { set_shape({}); }
 
   /// The one that all chunks with such rows share.
   const columns::RowLayout* shared(columns::RowLayout layout);
   /// A column is added to the table: rows that lack it have its constant.
   void add_constant(const columns::Column& column);
 
-  /// The shape of rows in new chunks.
-  columns::RowShape shape() const noexcept { return shape_.load(std::memory_order_relaxed); }
-  void set_shape(columns::RowShape shape) noexcept {
-    shape_.store(shape, std::memory_order_relaxed);
+  /// The shape of rows in new chunks. It stays until the table goes.
+  const columns::DeltaShape& shape() const noexcept {
+    return *shape_.load(std::memory_order_acquire);
+  }
+  /// One thread at a time.
+  void set_shape(columns::DeltaShape shape) {
+    shapes_.push_back(std::make_unique<const columns::DeltaShape>(std::move(shape)));
+    shape_.store(shapes_.back().get(), std::memory_order_release);
   }
   /// Whether rows with cells of these widths may go to a chunk of that layout.
   bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
@@ -44,7 +50,8 @@ class RowLayouts final {
 
  private:
   const columns::ColumnArray& columns_;
-  std::atomic<columns::RowShape> shape_{columns::RowShape::kRows};
+  std::vector<std::unique_ptr<const columns::DeltaShape>> shapes_;  // that the table has had
+  std::atomic<const columns::DeltaShape*> shape_{nullptr};
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
 };
 

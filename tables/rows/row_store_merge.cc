@@ -46,7 +46,7 @@ void RowStore::close_tail_locked() noexcept {
 
 bool RowStore::is_of_former(std::size_t chunk) const noexcept {
   const columns::RowLayout& layout = *chunks_in_dram_[chunk].layout_now();
-  return layout.editions() != columns_.editions() || layout.shape() != layouts_.shape();
+  return layout.editions() != columns_.editions() || !layouts_.shape().is_of(layout);
 }
 
 std::uint64_t RowStore::rows_ahead() const noexcept {

@@ -223,6 +223,16 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
   return ColumnId(static_cast<std::uint16_t>(number));
 }
 
+namespace {
+
+// Other groups keep their numbers, which chunks know: a group stays even if it is empty.
+void take_out_of_groups(TableSchema& schema, const std::string& column) {
+  for (std::vector<std::string>& group : schema.column_groups)
+    group.erase(std::remove(group.begin(), group.end(), column), group.end());
+}
+
+}  // namespace
+
 // Protocol drop_column: alter_table, with a schema in which the column has no name and is dropped.
 // Its values in rows stay where they are, and are no longer shown; chunks made from then on have no
 // cells of it, groups no values.
@@ -244,6 +254,7 @@ Status TableColumns::drop_column(ColumnId id) {
     return Status(StatusCode::kConstraintViolated, SchemaPart::column(data_.name(), column.name),
                   "it is the only column of the table");
   const bool was_numbered = column.auto_increment;
+  take_out_of_groups(next.schema, column.name);
   column.name.clear();
   column.default_value.reset();
   column.auto_increment = false;

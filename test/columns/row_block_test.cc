@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "columns/cells/delta_shape.h"
 #include "columns/cells/row_layout.h"
 #include "test/support/random.h"
 
@@ -32,6 +33,10 @@ std::vector<CellNeed> random_needs(test::Random& random) {
   std::vector<CellNeed> needs;
   for (std::uint64_t i = 0, n = 1 + random.below(40); i < n; ++i)
     needs.push_back(need_of(kBits[random.below(kBits.size())], random.chance(30)));
+  // Groups of no, one and several columns, with gaps between their numbers.
+  if (random.chance(60))
+    for (CellNeed& need : needs)
+      need.group = static_cast<std::uint8_t>(std::array{0, 0, 1, 2, 7, 255}[random.below(6)]);
   return needs;
 }
 
@@ -176,6 +181,70 @@ TEST_CASE("an impossible layout of columns in a pool is reported", "[columns]") 
   CHECK(damaged([](auto& c) { c[0].bits = 128; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[1].null_bit_offset = 5; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[1].null_bit_offset = 256; }, bytes) == StatusCode::kCorrupt);
+}
+
+TEST_CASE("columns of a group share a record, and a group of one has none", "[columns]") {
+  // Two codes of 4 bits, a number and a text, one of them NULL, take three words: 32 bytes.
+  const RowLayout layout = in_columns({{CellKind::kCode, 4, true, 0, 3},
+                                       {CellKind::kCode, 9, false, 0, 0},
+                                       {CellKind::kText, 128, false, 0, 3},
+                                       {CellKind::kCode, 4, false, 0, 3},
+                                       {CellKind::kInteger, 32, false, 0, 9}});
+  REQUIRE(layout.parts().size() == 3);
+  CHECK(layout.parts()[0].offset == RowBlock::kStampBytes);
+  CHECK(layout.parts()[0].bytes == 32);
+  CHECK(layout.parts()[1].bytes == 2);
+  CHECK(layout.parts()[2].bytes == 4);
+  CHECK(layout.row_bytes() == 64);
+  CHECK(layout.group(0) == 3);
+  CHECK(layout.group(1) == 0);
+  CHECK(layout.group(4) == 0);
+}
+
+TEST_CASE("a layout has the shape that it was made for", "[columns]") {
+  std::vector<CellNeed> needs = {{CellKind::kCode, 8, false},
+                                 {CellKind::kCode, 16, false},
+                                 {CellKind::kText, 128, true},
+                                 {CellKind::kInteger, 64, false}};
+  const std::vector<DeltaShape> shapes = {{RowShape::kRows},
+                                          {RowShape::kColumns},
+                                          {RowShape::kColumns, {1, 1}},
+                                          {RowShape::kColumns, {1, 1, 2, 2}},
+                                          {RowShape::kColumns, {2, 2, 1, 1}},
+                                          {RowShape::kColumns, {1, 1, 1, 1}}};
+  for (const DeltaShape& one : shapes) {
+    const Result<RowLayout> layout = one.layout(needs);
+    REQUIRE(layout.ok());
+    for (const DeltaShape& other : shapes) CHECK(other.is_of(*layout) == (&one == &other));
+  }
+  // A column alone in its group is apart, and one without a cell is in no group.
+  const DeltaShape alone{RowShape::kColumns, {1, 0, 2}};
+  CHECK(alone.is_of(*shapes[1].layout(needs)));
+  needs[1] = {};
+  needs[1].bits = 0;
+  CHECK(shapes[1].is_of(*shapes[2].layout(needs)));
+  CHECK(shapes[2].is_of(*shapes[2].layout(needs)));
+}
+
+TEST_CASE("an impossible layout of groups in a pool is reported", "[columns]") {
+  const RowLayout layout = in_columns({{CellKind::kCode, 8, false, 0, 1},
+                                       {CellKind::kText, 128, true, 0, 1},
+                                       {CellKind::kInteger, 64, false, 0, 0}});
+  CHECK(layout.row_bytes() == 64);  // stamps, a record of 32 bytes, a number
+  const auto damaged = [&](auto&& damage, RowShape shape = RowShape::kColumns) {
+    std::vector<CellLayout> cells(layout.cells().begin(), layout.cells().end());
+    damage(cells);
+    return RowLayout::from_pool(cells, layout.row_bytes(), shape).code();
+  };
+  CHECK(damaged([](auto&) {}) == StatusCode::kOk);
+  CHECK(damaged([](auto&) {}, RowShape::kRows) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bit_offset += 60; }) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[1].bit_offset += 8; }) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bit_offset = 64; }) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bit_offset = 512; }) == StatusCode::kCorrupt);
+  // A record from the first word to the last, padded, ends behind the row.
+  CHECK(damaged([](auto& c) { c[0].bit_offset = 63 * 8; }) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[1].null_bit_offset = 511; }) == StatusCode::kCorrupt);
 }
 
 }  // namespace flugs::columns

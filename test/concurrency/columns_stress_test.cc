@@ -65,7 +65,9 @@ class ChangingTable {
     column_count.store(count + 1, std::memory_order_release);
     change_types(count, complaint);
     const DeltaLayout layout = count % 4 < 2 ? DeltaLayout::kColumns : DeltaLayout::kRows;
-    complaint.expect(database->set_delta_layout(table, layout).ok(), "set_delta_layout");
+    std::vector<std::vector<std::string>> groups;
+    if (count % 4 == 1) groups = {{column.name, "c" + std::to_string(count - 1)}};
+    complaint.expect(database->set_delta_layout(table, layout, groups).ok(), "set_delta_layout");
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (count > 4)
       complaint.expect(

@@ -108,12 +108,16 @@ class Accounts {
 }  // namespace
 
 TEST_CASE("writers of adjacent rows in columns keep each other's cells", "[concurrency]") {
-  // Cells of one byte, and a byte of NULL bits. Updates take places that other threads' rows left.
+  // Cells of one byte, and a byte of NULL bits, or a record of one word for two of them. Updates
+  // take places that other threads' rows left.
+  const std::vector<std::vector<std::string>> groups =
+      GENERATE(std::vector<std::vector<std::string>>{},
+               std::vector<std::vector<std::string>>{{"few", "bit"}});
   TemporaryDatabase database;
   TableSchema schema("narrow");
   schema.column("id", Type::kInt32).column("flag", Type::kBool);
   schema.column("few", Type::kInt32).column("bit", Type::kBool).direct().primary_key({"id"});
-  const TableId table = must(database->create_table(schema.in_columns()));
+  const TableId table = must(database->create_table(schema.in_column_groups(groups)));
   constexpr int kThreads = 3;
   constexpr int kIds = 40;  // of each thread
   Complaint complaint;

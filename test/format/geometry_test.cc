@@ -105,14 +105,14 @@ TEST_CASE("a SUBSCRIBER of TATP is 64 bytes, wide cells first", "[format]") {
   const auto integer = static_cast<std::uint8_t>(CellKind::kInteger);
   const auto code = static_cast<std::uint8_t>(CellKind::kCode);
   const auto text = static_cast<std::uint8_t>(CellKind::kText);
-  CHECK(cells[1] == CellLayout{128, text, 128, 0, 0});
-  CHECK(cells[0] == CellLayout{256, integer, 32, 0, 0});
-  CHECK(cells[32] == CellLayout{288, integer, 32, 0, 0});
-  CHECK(cells[33] == CellLayout{320, integer, 32, 0, 0});
+  CHECK(cells[1] == CellLayout{128, text, 128, 0, 0, 0});
+  CHECK(cells[0] == CellLayout{256, integer, 32, 0, 0, 0});
+  CHECK(cells[32] == CellLayout{288, integer, 32, 0, 0, 0});
+  CHECK(cells[33] == CellLayout{320, integer, 32, 0, 0, 0});
   for (std::uint16_t i = 0; i < 10; ++i) {
-    CHECK(cells[22u + i] == CellLayout{static_cast<std::uint16_t>(352 + 8 * i), code, 8, 0, 0});
-    CHECK(cells[12u + i] == CellLayout{static_cast<std::uint16_t>(432 + 4 * i), code, 4, 0, 0});
-    CHECK(cells[2u + i] == CellLayout{static_cast<std::uint16_t>(472 + i), code, 1, 0, 0});
+    CHECK(cells[22u + i] == CellLayout{static_cast<std::uint16_t>(352 + 8 * i), code, 8, 0, 0, 0});
+    CHECK(cells[12u + i] == CellLayout{static_cast<std::uint16_t>(432 + 4 * i), code, 4, 0, 0, 0});
+    CHECK(cells[2u + i] == CellLayout{static_cast<std::uint16_t>(472 + i), code, 1, 0, 0, 0});
   }
   const std::byte* bytes = table.rows().address(row.value());
   CHECK(std::memcmp(bytes + 16, "000000000000001\x0f", 16) == 0);

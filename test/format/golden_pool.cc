@@ -161,14 +161,16 @@ Status make_golden_pool(const std::string& path) {
   Result<Database> database = Database::open(options);
   if (!database.ok()) return database.status();
   if (Status s = fill(*database, schema_of("things")); !s.ok()) return s;
-  return fill(*database, schema_of("apart").in_columns());
+  if (Status s = fill(*database, schema_of("apart").in_columns()); !s.ok()) return s;
+  return fill(*database, schema_of("grouped").in_column_groups(
+                             {{"id", "word", "money", "note"}, {"number", "flag", "real"}}));
 }
 
 std::string compare_golden_pool(Database& database) {
   const Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return transaction.status().to_string();
   std::string problems;
-  for (const char* name : {"things", "apart"}) {
+  for (const char* name : {"things", "apart", "grouped"}) {
     const Result<TableId> table = database.find_table(name);
     if (!table.ok()) return table.status().to_string();
     for (std::uint16_t key = 1; key <= 3; ++key)

@@ -361,9 +361,17 @@ void Exerciser::skip_numbers(ModelTable& table) {
 void Exerciser::set_delta_layout(ModelTable& table) {
   const DeltaLayout layout = random_.chance(50) ? DeltaLayout::kColumns : DeltaLayout::kRows;
   calls_.add(Call::kSetDeltaLayout);
-  const Status changed = database_->set_delta_layout(table.id, layout);
+  std::vector<std::vector<std::string>> groups;
+  if (layout == DeltaLayout::kColumns)
+    for (const ColumnSchema& column : table.schema.columns) {
+      if (column.dropped || random_.chance(50)) continue;
+      if (groups.empty() || random_.chance(30)) groups.emplace_back();
+      groups.back().push_back(column.name);
+    }
+  const Status changed = database_->set_delta_layout(table.id, layout, groups);
   expect_code({}, changed, "set_delta_layout");
   if (changed.ok()) table.schema.delta_layout = layout;
+  if (changed.ok()) table.schema.column_groups = groups;
   note_change(table, changed.code());
 }
 
@@ -378,7 +386,8 @@ void Exerciser::compare_schema(const ModelTable& table) {
                  found->checks.size() == wanted.checks.size() &&
                  found->foreign_keys.size() == wanted.foreign_keys.size() &&
                  found->has_primary_key == wanted.has_primary_key &&
-                 found->delta_layout == wanted.delta_layout;
+                 found->delta_layout == wanted.delta_layout &&
+                 found->column_groups == wanted.column_groups;
   for (std::size_t i = 0; is_same && i < wanted.columns.size(); ++i) {
     const ColumnSchema& a = wanted.columns[i];
     const ColumnSchema& b = found->columns[i];

@@ -38,6 +38,7 @@ void ModelDatabase::rename_column(ModelTable& table, std::size_t column, const s
   };
   schema.columns[column].name = name;
   for (KeySchema& key : schema.keys) rename(key.columns);
+  for (std::vector<std::string>& group : schema.column_groups) rename(group);
   for (ForeignKeySchema& foreign : schema.foreign_keys) rename(foreign.columns);
   for (CheckSchema& check : schema.checks) {
     std::vector<Condition::Node> nodes = check.condition.nodes();
@@ -63,6 +64,7 @@ void ModelDatabase::rename_table(ModelTable& table, const std::string& name) {
 
 void ModelDatabase::drop_column(ModelTable& table, std::size_t column) {
   ColumnSchema& schema = table.schema.columns[column];
+  for (std::vector<std::string>& group : table.schema.column_groups) std::erase(group, schema.name);
   schema.name.clear();
   schema.default_value.reset();
   schema.auto_increment = false;

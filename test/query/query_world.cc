@@ -135,6 +135,7 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows, bool finite)
   TableSchema large = large_schema();
   TableSchema small = small_schema();
   if (seed % 3 == 1) large.in_columns();
+  if (seed % 12 == 1) large.in_column_groups({{"id", "b"}, {"i", "m", "n", "s"}, {"u", "x", "d"}});
   if (seed % 5 == 1) small.in_columns();
   TableSchema now = large;
   if (seed % 4 >= 2) now.columns.resize(3);

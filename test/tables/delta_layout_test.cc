@@ -31,12 +31,17 @@ TableSchema things_schema() {
   return schema.key("by_small", {"small", "id"});
 }
 
+using Groups = std::vector<std::vector<std::string>>;
+const Groups kGroups = {{"id", "number", "note"}, {"flag", "small"}};
+
 /// A table, and the rows that it should have.
 class Things {
  public:
-  explicit Things(DeltaLayout layout, std::uint64_t seed) : random_(seed) {
+  explicit Things(DeltaLayout layout, std::uint64_t seed, const Groups& groups = {})
+      : random_(seed) {
     TableSchema schema = things_schema();
     schema.delta_layout = layout;
+    schema.column_groups = groups;
     table_ = must(database->create_table(schema));
   }
 
@@ -70,9 +75,12 @@ class Things {
     }
     must(t.commit());
   }
-  void set_layout(DeltaLayout layout) { must(database->set_delta_layout(table_, layout)); }
+  void set_layout(DeltaLayout layout, const Groups& groups = {}) {
+    must(database->set_delta_layout(table_, layout, groups));
+  }
   TableId table() const { return table_; }
   DeltaLayout layout() { return must(database->schema(table_)).delta_layout; }
+  Groups groups() { return must(database->schema(table_)).column_groups; }
 
   /// How many chunks of rows have the shape.
   std::size_t chunks(columns::RowShape shape) {
@@ -81,6 +89,21 @@ class Things {
     std::size_t count = 0;
     for (std::size_t i = 0; i < rows.chunk_count(); ++i)
       if (rows.group(i) == nullptr && rows.layout(rows.first_row_of(i)).shape() == shape) ++count;
+    return count;
+  }
+
+  /// How many chunks of rows have some records, or all cells apart.
+  std::size_t chunks_with_records(bool has_records) {
+    const engine::RowStore& rows =
+        engine::DatabaseAccess::core(*database).table(table_)->data().rows;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < rows.chunk_count(); ++i) {
+      if (rows.group(i) != nullptr) continue;
+      const columns::RowLayout& layout = rows.layout(rows.first_row_of(i));
+      bool has_some = false;
+      for (std::size_t c = 0; c < layout.cells().size(); ++c) has_some |= layout.group(c) != 0;
+      count += layout.is_in_columns() && has_some == has_records ? 1 : 0;
+    }
     return count;
   }
 
@@ -133,7 +156,8 @@ class Things {
 }  // namespace
 
 TEST_CASE("rows in columns are found, changed, merged, and there after reopening", "[engine]") {
-  Things things(DeltaLayout::kColumns, 1);
+  const Groups groups = GENERATE(Groups{}, kGroups);
+  Things things(DeltaLayout::kColumns, 1, groups);
   CHECK(things.layout() == DeltaLayout::kColumns);
   for (int round = 0; round < 4; ++round) {
     things.insert(round * 5000, round * 5000 + 3000);
@@ -146,6 +170,36 @@ TEST_CASE("rows in columns are found, changed, merged, and there after reopening
   CHECK(things.chunks(columns::RowShape::kColumns) > 0);
   CHECK(things.chunks(columns::RowShape::kRows) == 0);
   CHECK(things.layout() == DeltaLayout::kColumns);
+  CHECK(things.groups() == groups);
+  CHECK((things.chunks_with_records(true) > 0) == !groups.empty());
+}
+
+TEST_CASE("groups of columns change, and follow names and columns that go", "[engine]") {
+  Things things(DeltaLayout::kColumns, 5);
+  things.insert(0, 2000);
+  things.set_layout(DeltaLayout::kColumns, kGroups);
+  things.insert(2000, 4000);
+  things.change();
+  things.check();
+  CHECK(things.chunks_with_records(true) > 0);
+  CHECK(things.chunks_with_records(false) > 0);
+  must(things.database->rename_column(things.table(), ColumnId(6), "remark"));
+  CHECK(things.groups() == Groups{{"id", "number", "remark"}, {"flag", "small"}});
+  things.database.reopen();
+  CHECK(things.groups() == Groups{{"id", "number", "remark"}, {"flag", "small"}});
+  must(things.database->rename_column(things.table(), ColumnId(6), "note"));
+  things.check();
+  // A column that was added is in no group until it is told so.
+  ColumnSchema later;
+  later.name = "later";
+  CHECK(must(things.database->add_column(things.table(), later)) == ColumnId(7));
+  must(things.database->drop_column(things.table(), ColumnId(1)));
+  CHECK(things.groups() == Groups{{"id", "number", "note"}, {"small"}});
+  things.database.reopen();
+  CHECK(things.groups() == Groups{{"id", "number", "note"}, {"small"}});
+  things.set_layout(DeltaLayout::kColumns, {{"later", "note"}, {"id"}});
+  things.set_layout(DeltaLayout::kRows);
+  CHECK(things.groups().empty());
 }
 
 TEST_CASE("a table that gets another layout has chunks of both until a merge", "[engine]") {
@@ -190,6 +244,25 @@ TEST_CASE("a change of layout that cannot be is refused", "[engine]") {
   const Status unknown = database->set_delta_layout(table, static_cast<DeltaLayout>(9));
   CHECK(unknown.code() == StatusCode::kInvalidArgument);
   CHECK(unknown.message().find("layout") != std::string_view::npos);
+  const auto refused = [&](const Groups& groups, std::string_view word,
+                           DeltaLayout layout = DeltaLayout::kColumns) {
+    const Status status = database->set_delta_layout(table, layout, groups);
+    INFO(status.to_string());
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    CHECK(status.message().find(word) != std::string_view::npos);
+    TableSchema schema = things_schema();
+    schema.name = "other";
+    schema.delta_layout = layout;
+    schema.column_groups = groups;
+    CHECK(database->create_table(schema).code() == StatusCode::kInvalidArgument);
+  };
+  refused({{"id", "nothing"}}, "'nothing'");
+  refused({{"id", ""}}, "''");
+  refused({{"id", "flag"}, {"flag"}}, "'flag'");
+  refused({{"id", "id"}}, "'id'");
+  refused({{"id"}}, "kColumns", DeltaLayout::kRows);
+  refused(Groups(256), "256");
+  CHECK(must(database->schema(table)).column_groups.empty());
   CHECK(Database().set_delta_layout(table, DeltaLayout::kRows).code() ==
         StatusCode::kInvalidArgument);
   TableSchema wrong = things_schema();

@@ -85,7 +85,11 @@ class CrashChild {
         task_.populate ? bench::create_tatp_tables(database) : bench::find_tatp_tables(database);
     if (!tables.ok()) return could_not_run(tables.status());
     if (task_.populate) {
-      Status status = lay_out_tables(database, witness_.plan().delta_layout);
+      const TableLayout apart =
+          witness_.plan().is_in_one_group ? TableLayout::kGroups : TableLayout::kColumns;
+      Status status = lay_out_tables(database, witness_.plan().delta_layout == DeltaLayout::kRows
+                                                   ? TableLayout::kRows
+                                                   : apart);
       if (status.ok()) status = populate(database, tables.value());
       if (!status.ok()) return could_not_run(status);
     }

@@ -37,7 +37,7 @@ struct KillLoopOptions {
   CommitOptions commit;
   std::uint64_t seed = 1;
   IndexPlace index_place = kDefaultIndexPlace;
-  DeltaLayout layout = DeltaLayout::kRows;
+  TableLayout layout = TableLayout::kRows;
   bool keep = false;
   bool fills_medium = false;
   std::string json;
@@ -161,7 +161,9 @@ int run_command(const KillLoopOptions& options) {
   plan.population.parity = true;
   plan.users = options.users;
   plan.index_place = options.index_place;
-  plan.delta_layout = options.layout;
+  plan.delta_layout =
+      options.layout == TableLayout::kRows ? DeltaLayout::kRows : DeltaLayout::kColumns;
+  plan.is_in_one_group = options.layout == TableLayout::kGroups;
   plan.merge_interval_ms = options.merge_interval_ms;
   plan.process_crash_only = options.commit.durability == Durability::kProcessCrash;
   plan.load_threads = default_load_threads();
@@ -198,10 +200,10 @@ Status check_together(const KillLoopOptions& options) {
   if (options.workload == "random" && options.commit.durability != Durability::kOnReturn)
     return Status(StatusCode::kInvalidArgument,
                   "--process-crash-only needs --workload tatp or tpcc");
-  if (options.workload != "tatp" && options.layout != DeltaLayout::kRows)
+  if (options.workload != "tatp" && options.layout != TableLayout::kRows)
     return Status(StatusCode::kInvalidArgument,
-                  "--layout columns needs --workload tatp; random tables have "
-                  "either layout");
+                  "--layout columns and --layout groups need --workload tatp; random "
+                  "tables have all layouts");
   if (options.workload != "random" && options.fills_medium)
     return Status(StatusCode::kInvalidArgument,
                   "--fill-medium needs --workload random: the work of the others "

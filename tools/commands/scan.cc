@@ -158,7 +158,7 @@ class ScanCommand {
       return Status(StatusCode::kAlreadyExists,
                     "the pool already holds a table r: name a different pool, or none");
     if (!table.ok()) return std::move(table).status();
-    if (Status s = database_.set_delta_layout(*table, options_.query.layout); !s.ok()) return s;
+    if (Status s = lay_out_table(database_, *table, options_.query.layout); !s.ok()) return s;
     table_ = *table;
     const std::uint64_t merged = options_.rows_merged();
     Status status = load(0, merged, figures);

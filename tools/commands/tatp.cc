@@ -38,7 +38,7 @@ struct TatpOptions {
   bench::ScmModel scm;
   TatpMerge merge;
   IndexPlace index_place = kDefaultIndexPlace;
-  DeltaLayout layout = DeltaLayout::kRows;
+  TableLayout layout = TableLayout::kRows;
   Isolation isolation = Isolation::kSnapshot;
   bool prepares = false;
   CommitOptions commit;

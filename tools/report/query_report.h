@@ -10,6 +10,7 @@
 #include "bench/support/query_run.h"
 #include "flugs/database.h"
 #include "tools/report/duckdb_job.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/tatp_options.h"
 
 namespace flugs::tools {
@@ -18,7 +19,7 @@ namespace flugs::tools {
 struct QueryOptions {
   std::string pool;
   IndexPlace index_place = kDefaultIndexPlace;  ///< of a pool that is made
-  DeltaLayout layout = DeltaLayout::kRows;      ///< of the tables
+  TableLayout layout = TableLayout::kRows;      ///< of the tables
   bench::QueryRunOptions run{default_load_threads(), 5};
   bool explain = false;
   bool keep = false;

@@ -1,15 +1,27 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string_view>
 
 #include "flugs/database.h"
 
 namespace flugs::tools {
 
-/// --layout: of the tables that a benchmark makes.
-void add_layout_option(CLI::App& command, DeltaLayout& layout);
+/// Layout of the tables that a benchmark makes, in the delta.
+enum class TableLayout {
+  kRows,
+  kColumns,  ///< each column apart
+  kGroups,   ///< all columns of a table in one group
+};
+/// "rows", "columns" or "groups".
+std::string_view to_string(TableLayout layout) noexcept;
 
-/// Gives all tables of the database the layout. Fails as Database::set_delta_layout.
-Status lay_out_tables(Database& database, DeltaLayout layout);
+/// --layout: of the tables that a benchmark makes.
+void add_layout_option(CLI::App& command, TableLayout& layout);
+
+/// Gives the table, or all tables of the database, the layout. Fails as
+/// Database::set_delta_layout.
+Status lay_out_table(Database& database, TableId table, TableLayout layout);
+Status lay_out_tables(Database& database, TableLayout layout);
 
 }  // namespace flugs::tools

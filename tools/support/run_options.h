@@ -5,6 +5,7 @@
 
 #include "bench/support/json.h"
 #include "flugs/database.h"
+#include "tools/support/delta_layout.h"
 #include "tools/support/tatp_options.h"
 
 namespace flugs::tools {
@@ -15,7 +16,7 @@ struct PoolRunOptions {
   bool keep = false;
   TatpMerge merge;
   IndexPlace index_place = kDefaultIndexPlace;
-  DeltaLayout layout = DeltaLayout::kRows;
+  TableLayout layout = TableLayout::kRows;
   Isolation isolation = Isolation::kSnapshot;
   CommitOptions commit;
   std::uint32_t restart_budget_ms = 20;

@@ -408,7 +408,7 @@ class Table:
         """The names of the keys, and their columns."""
 
     @property
-    def layout(self) -> str:
+    def layout(self) -> str | list[list[str]]:
         """Where rows lie that are not merged yet: 'rows' or 'columns'."""
 
     def __repr__(self) -> str: ...
@@ -645,18 +645,18 @@ class Database:
 
     def __exit__(self, type: object, value: object, traceback: object) -> bool: ...
 
-    def create_table(self, name: str, columns: Mapping[str, Column], *, if_not_exists: bool = False, primary_key: str | Iterable[str] | Key | None = None, unique: Mapping[str, str | Iterable[str] | Key] | None = None, keys: Mapping[str, str | Iterable[str] | Key] | None = None, checks: Mapping[str, Expr] | None = None, foreign_keys: Mapping[str, ForeignKey] | None = None, layout: str = 'rows') -> Table:
+    def create_table(self, name: str, columns: Mapping[str, Column], *, if_not_exists: bool = False, primary_key: str | Iterable[str] | Key | None = None, unique: Mapping[str, str | Iterable[str] | Key] | None = None, keys: Mapping[str, str | Iterable[str] | Key] | None = None, checks: Mapping[str, Expr] | None = None, foreign_keys: Mapping[str, ForeignKey] | None = None, layout: str | Iterable[Iterable[str]] = 'rows') -> Table:
         """
-        Creates a table. With `if_not_exists` a table that is there must have these columns and keys. With `layout` 'columns', rows that are not merged yet have their columns apart, which queries of few columns read faster.
+        Creates a table. With `if_not_exists` a table that is there must have these columns and keys. With `layout` 'columns', rows that are not merged yet have their columns apart, which queries of few columns read faster. With `layout` [['a', 'b'], ['c', 'd']] the columns of each group lie side by side, and all others apart.
         """
 
     def drop_table(self, table: str | Table) -> None: ...
 
     def rename_table(self, table: str | Table, name: str) -> None: ...
 
-    def set_layout(self, table: str | Table, layout: str) -> None:
+    def set_layout(self, table: str | Table, layout: str | Iterable[Iterable[str]]) -> None:
         """
-        Sets the layout of chunks that are begun from then on, 'rows' or 'columns': see create_table.
+        Sets the layout of chunks that are begun from then on: see create_table.
         """
 
     def add_column(self, table: str | Table, name: str, column: Column) -> None:

@@ -49,7 +49,8 @@ PyQuery make_query(const std::shared_ptr<Session>& session, const std::shared_pt
                    nb::handle table);
 nb::list table_names(Session& session);
 /// Raises ValueError.
-DeltaLayout delta_layout_of(std::string_view layout);
+/// 'rows', 'columns', or a list of groups of columns, for a schema.
+void set_layout(TableSchema& schema, nb::handle layout);
 /// A TableSchema of what create_table of Python takes.
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options);
 ColumnSchema make_column(std::string_view name, nb::handle column);

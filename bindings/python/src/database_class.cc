@@ -207,10 +207,11 @@ void bind_schema_changes(nb::class_<PyDatabase>& database) {
                    " keys: Mapping[str, str | Iterable[str] | Key] | None = None,"
                    " checks: Mapping[str, Expr] | None = None,"
                    " foreign_keys: Mapping[str, ForeignKey] | None = None,"
-                   " layout: str = 'rows') -> Table"),
+                   " layout: str | Iterable[Iterable[str]] = 'rows') -> Table"),
            "Creates a table. With `if_not_exists` a table that is there must have these columns "
            "and keys. With `layout` 'columns', rows that are not merged yet have their columns "
-           "apart, which queries of few columns read faster.")
+           "apart, which queries of few columns read faster. With `layout` [['a', 'b'], ['c', "
+           "'d']] the columns of each group lie side by side, and all others apart.")
       .def(
           "drop_table",
           [](const PyDatabase& self, nb::handle name) {
@@ -229,17 +230,18 @@ void bind_schema_changes(nb::class_<PyDatabase>& database) {
           nb::sig("def rename_table(self, table: str | Table, name: str) -> None"))
       .def(
           "set_layout",
-          [](const PyDatabase& self, nb::handle name, std::string_view layout) {
+          [](const PyDatabase& self, nb::handle name, nb::handle layout) {
             const TableId id = table_id(self, name);
-            const DeltaLayout wanted = delta_layout_of(layout);
+            TableSchema wanted;
+            set_layout(wanted, layout);
             change(self, [&](Database& db, const std::stop_token&) {
-              return db.set_delta_layout(id, wanted);
+              return db.set_delta_layout(id, wanted.delta_layout, wanted.column_groups);
             });
           },
           "table"_a, "layout"_a,
-          nb::sig("def set_layout(self, table: str | Table, layout: str) -> None"),
-          "Sets the layout of chunks that are begun from then on, 'rows' or 'columns': see "
-          "create_table.");
+          nb::sig("def set_layout(self, table: str | Table, "
+                  "layout: str | Iterable[Iterable[str]]) -> None"),
+          "Sets the layout of chunks that are begun from then on: see create_table.");
 }
 
 void bind_column_changes(nb::class_<PyDatabase>& database) {

@@ -108,10 +108,19 @@ KeySchema make_key(std::string_view name, nb::handle key, bool unique) {
   return made;
 }
 
-DeltaLayout delta_layout_of(std::string_view layout) {
-  for (const DeltaLayout known : {DeltaLayout::kRows, DeltaLayout::kColumns})
-    if (layout == to_string(known)) return known;
-  throw nb::value_error("layout must be 'rows' or 'columns'");
+void set_layout(TableSchema& schema, nb::handle layout) {
+  std::vector<std::vector<std::string>> groups;
+  if (nb::isinstance<nb::str>(layout)) {
+    const std::string_view word = text_of(layout);
+    for (const DeltaLayout known : {DeltaLayout::kRows, DeltaLayout::kColumns})
+      if (word == to_string(known)) {
+        schema.delta_layout = known;
+        return;
+      }
+    throw nb::value_error("layout must be 'rows', 'columns' or a list of groups of columns");
+  }
+  for (const nb::handle group : nb::iter(layout)) groups.push_back(names_of(group));
+  schema.in_column_groups(std::move(groups));
 }
 
 TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle options) {
@@ -134,7 +143,7 @@ TableSchema make_schema(std::string_view name, nb::handle columns, nb::handle op
       schema.check(std::string(text_of(check_name)), to_expr(condition));
   add_foreign_keys(schema, option(options, "foreign_keys"));
   if (const nb::object layout = option(options, "layout"); !layout.is_none())
-    schema.delta_layout = delta_layout_of(text_of(layout));
+    set_layout(schema, layout);
   return schema;
 }
 

@@ -69,9 +69,17 @@ nb::dict keys_of(const PyTable& self) {
   return keys;
 }
 
-std::string_view layout_of(const PyTable& self) {
+nb::object layout_of(const PyTable& self) {
   const Session::Use use(*self.session);
-  return to_string(self.session->table(self.name).schema.delta_layout);
+  const TableSchema& schema = self.session->table(self.name).schema;
+  if (schema.column_groups.empty()) return nb::str(to_string(schema.delta_layout).data());
+  nb::list groups;
+  for (const std::vector<std::string>& group : schema.column_groups) {
+    nb::list columns;
+    for (const std::string& column : group) columns.append(nb::str(column.c_str()));
+    groups.append(columns);
+  }
+  return groups;
 }
 
 void bind_reads(nb::class_<PyTable>& table) {
@@ -242,7 +250,7 @@ void bind_table(nb::module_& module) {
           nb::sig("def columns(self) -> list[str]"), "The names of the columns.")
       .def_prop_ro("keys", &keys_of, nb::sig("def keys(self) -> dict[str, tuple[str, ...]]"),
                    "The names of the keys, and their columns.")
-      .def_prop_ro("layout", &layout_of, nb::sig("def layout(self) -> str"),
+      .def_prop_ro("layout", &layout_of, nb::sig("def layout(self) -> str | list[list[str]]"),
                    "Where rows lie that are not merged yet: 'rows' or 'columns'.")
       .def("__repr__", [](const PyTable& self) { return "<flugs.Table " + self.name + ">"; });
   bind_reads(table);

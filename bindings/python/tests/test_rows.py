@@ -257,6 +257,18 @@ def test_layouts_of_the_delta(db):
     assert apart.layout == "rows"
     assert sorted(row[0] for row in apart.query()) == list(range(200))
     assert db.create_table("together", {"n": flugs.int64}).layout == "rows"
+    groups = [["n", "t"], ["u"]]
+    columns = {"n": flugs.int64, "t": flugs.string, "u": flugs.int32}
+    grouped = db.create_table("grouped", columns, layout=groups)
+    assert grouped.layout == groups
+    grouped.insert_rows([(1, "one", 10), (2, None, None)])
+    assert list(grouped.query()) == [(1, "one", 10), (2, None, None)]
+    db.set_layout(grouped, (("u", "n"),))
+    assert grouped.layout == [["u", "n"]]
+    with pytest.raises(flugs.InvalidArgument, match="no column 'x'"):
+        db.set_layout(grouped, [["x"]])
+    with pytest.raises(TypeError):
+        db.set_layout(grouped, 7)
     with pytest.raises(ValueError, match="layout must be"):
         db.set_layout(apart, "diagonal")
     with pytest.raises(ValueError, match="layout must be"):

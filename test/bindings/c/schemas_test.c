@@ -62,6 +62,8 @@ static flugs_schema* customers(void) {
   FAILS(flugs_schema_check(schema, "c", NULL), FLUGS_INVALID_ARGUMENT, "expression 0");
   OK(flugs_schema_delta_layout(schema, FLUGS_DELTA_COLUMNS));
   FAILS(flugs_schema_delta_layout(schema, 2), FLUGS_INVALID_ARGUMENT, "layout");
+  OK(flugs_schema_column_group(schema, both, 2));
+  FAILS(flugs_schema_column_group(schema, broken, 1), FLUGS_INVALID_ARGUMENT, "name 0 is NULL");
   return schema;
 }
 
@@ -80,6 +82,21 @@ static flugs_schema* orders(void) {
   return schema;
 }
 
+static void set_groups(flugs_database* database, uint32_t order) {
+  const char* both[] = {"number", "customer"};
+  const char* unknown[] = {"nothing"};
+  flugs_schema* groups = NULL;
+  OK(flugs_schema_create("groups", &groups));
+  OK(flugs_schema_column_group(groups, both, 2));
+  OK(flugs_table_set_column_groups(database, order, groups));
+  FAILS(flugs_table_set_column_groups(database, 99, groups), FLUGS_NOT_FOUND, "");
+  FAILS(flugs_table_set_column_groups(database, order, NULL), FLUGS_INVALID_ARGUMENT, "groups");
+  OK(flugs_schema_column_group(groups, unknown, 1));
+  FAILS(flugs_table_set_column_groups(database, order, groups), FLUGS_INVALID_ARGUMENT, "nothing");
+  flugs_schema_free(groups);
+  OK(flugs_table_set_delta_layout(database, order, FLUGS_DELTA_ROWS));
+}
+
 static void tables_describe_themselves(flugs_database* database, uint32_t table, uint32_t order) {
   char* text = NULL;
   OK(flugs_table_describe(database, table, &text));
@@ -94,12 +111,13 @@ static void tables_describe_themselves(flugs_database* database, uint32_t table,
   check_has(text, "{\"name\":\"both\",\"columns\":[\"mail\",\"id\"],\"unique\":true,\"ordered\":");
   check_has(text, "\"hashed_columns\":1}");
   check_has(text, "\"checks\":[{\"name\":\"paid\",\"condition\":\"credit >= 0.00\"}]");
-  check_has(text, "\"delta_layout\":\"columns\"");
+  check_has(text, "\"delta_layout\":\"columns\",\"column_groups\":[[\"mail\",\"id\"]]");
   flugs_text_free(text);
   OK(flugs_table_set_delta_layout(database, order, FLUGS_DELTA_COLUMNS));
   OK(flugs_table_set_delta_layout(database, order, FLUGS_DELTA_ROWS));
   FAILS(flugs_table_set_delta_layout(database, order, 2), FLUGS_INVALID_ARGUMENT, "layout");
   FAILS(flugs_table_set_delta_layout(database, 99, FLUGS_DELTA_ROWS), FLUGS_NOT_FOUND, "");
+  set_groups(database, order);
   OK(flugs_table_describe(database, order, &text));
   check_has(
       text,

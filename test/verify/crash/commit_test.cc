@@ -39,6 +39,7 @@ TEST_CASE("no crash state of rows whose columns are apart loses or tears a trans
           "[crash]") {
   must_hold({.protocol = "in_columns"});
   must_hold({.protocol = "in_columns", .hints = true});
+  must_hold({.protocol = "in_groups"});
   must_hold({.protocol = "in_columns", .tears_words = true, .nested_depth = 0});
   must_hold({.protocol = "large_in_columns", .nested_depth = 0});
   must_hold({.protocol = "layouts", .nested_depth = 0});

@@ -310,7 +310,8 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   const TableSchema& now = core.table(*table)->schema();
   const TableSchema& to = alteration.to;
   if (now.name != to.name) return core.rename_table(*table, to.name);
-  if (now.delta_layout != to.delta_layout) return core.set_delta_layout(*table, to.delta_layout);
+  if (now.delta_layout != to.delta_layout || now.column_groups != to.column_groups)
+    return core.set_delta_layout(*table, to.delta_layout, to.column_groups);
   if (Status changed; alters_constraints(core, *table, to, changed)) return changed;
   if (now.columns.size() < to.columns.size())
     return core.add_column(*table, to.columns.back()).status();

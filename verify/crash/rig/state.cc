@@ -98,6 +98,9 @@ class RowComparison {
 
 std::string shape_of(const TableSchema& schema) {
   std::string shape = schema.delta_layout == DeltaLayout::kColumns ? "in columns " : "";
+  for (const std::vector<std::string>& group : schema.column_groups)
+    for (const std::string& column : group)
+      shape += column + (&column == &group.back() ? "; " : "+");
   for (const ColumnSchema& column : schema.columns)
     shape += fmt::format("{} {}{}{} ", column.name, static_cast<int>(column.type),
                          column.nullable && !column.auto_increment ? "" : "!",

@@ -149,6 +149,8 @@ constexpr std::array kProtocols{
              script_widening, kRestarts},
     Protocol{"in_columns", "rows whose columns are apart, in lines that transactions share",
              script_in_columns, kInterleaved, 320},
+    Protocol{"in_groups", "rows in which columns of a group share a record", script_in_groups,
+             kInterleaved, 320},
     Protocol{"large_in_columns", "such rows in several blocks, flushed before the commit",
              script_large_in_columns, kBulk, 320},
     Protocol{"layouts", "a table in which chunks have different layouts", script_layouts, kMerges,

@@ -13,6 +13,14 @@ TableSchema apart(TableSchema schema, bool is_in_columns = true) {
   return schema;
 }
 
+// The note and the numbers that change lie side by side, and so do the others.
+TableSchema grouped(TableSchema schema) {
+  std::vector<std::vector<std::string>> groups(2);
+  for (std::size_t i = 0; i < schema.columns.size(); ++i)
+    if (i != 0) groups[i >= 3 ? 0 : 1].push_back(schema.columns[i].name);
+  return schema.in_column_groups(std::move(groups));
+}
+
 std::vector<Value> somebody(std::int32_t id, std::string_view note) {
   return person(id, keep("n" + std::to_string(id)), id % 2 == 0 ? "Kiel" : "Ulm",
                 std::int64_t{10} * id, note);
@@ -26,13 +34,11 @@ void populate_people(CrashRig& rig, std::int32_t people) {
   rig.commit(writes);
 }
 
-}  // namespace
-
 // Cells of several rows are in each line: rows of one transaction, and of others beside them. In
 // the end wider cells, which need another chunk.
-void script_in_columns(CrashRig& rig) {
-  rig.create_table(apart(people_schema()));
-  rig.create_table(apart(orders_schema()));
+void run_in_columns(CrashRig& rig, const TableSchema& people, const TableSchema& orders) {
+  rig.create_table(people);
+  rig.create_table(orders);
   populate_people(rig, 6);
   rig.watch();
   rig.commit({insert("people", somebody(10, kOutside)), insert("orders", order(10, 11, "third"))});
@@ -45,6 +51,15 @@ void script_in_columns(CrashRig& rig) {
   rig.commit(insert_columns("people", {somebody(15, "by column"), somebody(16, kOutside)}));
   rig.commit({insert("people", somebody(14, "again"))});
   rig.commit({update("people", 6, {set(4, Value::int64(std::int64_t{1} << 40))})});
+}
+
+}  // namespace
+
+void script_in_columns(CrashRig& rig) {
+  run_in_columns(rig, apart(people_schema()), apart(orders_schema()));
+}
+void script_in_groups(CrashRig& rig) {
+  run_in_columns(rig, grouped(people_schema()), grouped(orders_schema()));
 }
 
 // Rows of more than one block. They are flushed ahead, one of them again after a change in place.
@@ -77,6 +92,8 @@ void script_layouts(CrashRig& rig) {
   rig.merge("people");
   rig.commit(
       {update("people", 10, {set(4, Value::int64(5))}), insert("people", somebody(12, "x"))});
+  rig.alter_table("people", grouped(people_schema()));
+  rig.commit({insert("people", somebody(14, kOutside)), remove("people", 3)});
   rig.alter_table("people", apart(people_schema(), false));
   rig.commit({insert("people", somebody(13, "together"))});
   rig.reopen();

@@ -34,6 +34,7 @@ void script_widening(CrashRig& rig);
 void script_chunk_pages(CrashRig& rig);
 void script_chunk_lines(CrashRig& rig);
 void script_in_columns(CrashRig& rig);
+void script_in_groups(CrashRig& rig);
 void script_large_in_columns(CrashRig& rig);
 void script_layouts(CrashRig& rig);
 void script_creation(CrashRig& rig);
