@@ -7,6 +7,7 @@ namespace flugs::columns {
 // A layout has no record for a single cell.
 bool DeltaShape::is_of(const RowLayout& layout) const noexcept {
   if (layout.shape() != shape) return false;
+  if (shape == RowShape::kRows) return true;
   const std::size_t cells = layout.cells().size();
   std::array<std::uint16_t, 256> members{};
   for (std::size_t i = 0; i < cells; ++i)

@@ -111,6 +111,8 @@ class RowLayout {
   }
   /// In the shape kColumns: the parts of a row besides its stamps, in the order of their offsets.
   std::span<const RowPart> parts() const noexcept { return parts_; }
+  /// Starts fetching the first parts of a row.
+  void prefetch_parts(const std::byte* row) const noexcept;
   /// Bytes that `rows` rows take: whole blocks in the shape kColumns.
   std::uint64_t bytes_of_rows(std::uint64_t rows) const noexcept {
     if (is_in_columns()) rows = (rows + RowBlock::kRows - 1) / RowBlock::kRows * RowBlock::kRows;

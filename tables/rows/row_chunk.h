@@ -72,6 +72,10 @@ struct RowChunk {
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }
   std::byte* first_address() const noexcept { return address(first_row); }
+  /// Starts fetching what lies apart from the row's stamps. Only if `is_in_columns`.
+  void prefetch_parts(std::uint32_t row) const noexcept {
+    if (group_now() == nullptr) layout_now()->prefetch_parts(address(row));
+  }
 
   std::byte* address_in_columns(std::uint32_t i) const noexcept {
     const std::uint32_t in_block = i % RowBlock::kRows;
@@ -80,6 +84,11 @@ struct RowChunk {
   }
 
   // For a row of the chunk. Its rows may lie in a row group. RowStore has these for any row.
+  [[gnu::always_inline]] const void* probe_address(std::uint32_t row) const noexcept {
+    if (const RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
+      return found->probe_address(row - first_row);
+    return address(row);
+  }
   [[gnu::always_inline]] RowView view(std::uint32_t row) const noexcept {
     if (const RowGroup* found = group_now(); __builtin_expect(found != nullptr, 0))
       return {nullptr, nullptr, found, found->readable_place_of(row - first_row)};
