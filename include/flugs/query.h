@@ -31,7 +31,8 @@ struct RunOptions {
   /// the query. Texts that functions compute stay in memory if they are grouped, sorted or joined,
   /// and so does what quantile(), median() and approx_count_distinct() keep of a group.
   std::string temporary_folder = {};
-  /// Keeps the order of joins and the places of conditions as written.
+  /// Keeps the order of joins and the places of conditions as written, and computes each part of
+  /// the query as often as it is read.
   bool runs_as_written = false;
   /// As in CallOptions. `total` grows when the query begins to read another input. A query that is
   /// asked to stop fails with kCancelled within some thousand rows per thread.
@@ -70,6 +71,7 @@ inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 /// planner expects to be the cheapest; semi and anti joins that drop many rows go down. Any other
 /// join holds its right input in memory and streams the left one, so put the large input on the
 /// left. If the planner expects the left input to be much smaller, the join holds both.
+/// A group by or distinct that several steps read runs once, and so does a join with few rows.
 ///
 ///     const Query revenue = Query::table("order_line")
 ///         .where(col("delivered") > date(2024, 1, 1) && col("quantity").between(1, 10))

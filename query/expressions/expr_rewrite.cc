@@ -73,6 +73,7 @@ bool are_same(const Expr& a, const Expr& b) {
   return x.op == y.op && x.text == y.text && x.error == y.error && x.first == y.first &&
          x.length == y.length && x.literal.type == y.literal.type &&
          x.literal.value == y.literal.value &&
+         x.literal.is_untyped_null == y.literal.is_untyped_null &&
          std::equal(x.args.begin(), x.args.end(), y.args.begin(), y.args.end(), are_same);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flugs/query.h"
@@ -30,6 +31,7 @@ struct QueryNode {
     kDistinct,
     kOrderBy,
     kLimit,
+    kShared,  ///< only Arrangement's queries have it: rows that several steps read (SharedParts)
   };
   Step step = Step::kTable;
   std::shared_ptr<const QueryNode> input;
@@ -49,9 +51,21 @@ struct QueryNode {
   double rows_expected = -1;
   double left_expected = -1;
   double right_expected = -1;
+  std::size_t part = 0;        ///< kShared: its number, from 1 on
   bool is_left_first = false;  ///< kJoin: the left side is held, and drops rows of the right one
   std::string error;           ///< why there is no such query
   std::uint32_t steps = 1;  ///< steps of the whole query, each counted as often as it is an input
 };
+
+/// The step with other inputs; the same step if they are the same.
+inline std::shared_ptr<const QueryNode> with_inputs(
+    const std::shared_ptr<const QueryNode>& node, std::shared_ptr<const QueryNode> input,
+    std::shared_ptr<const QueryNode> right = nullptr) {
+  if (node->input == input && node->right == right) return node;
+  auto made = std::make_shared<QueryNode>(*node);
+  made->input = std::move(input);
+  made->right = std::move(right);
+  return made;
+}
 
 }  // namespace flugs::query

@@ -21,14 +21,6 @@ namespace {
 
 constexpr std::size_t kBitsOfSet = 64;
 
-NodePtr with_inputs(const NodePtr& node, NodePtr input, NodePtr right = nullptr) {
-  if (node->input == input && node->right == right) return node;
-  auto made = std::make_shared<QueryNode>(*node);
-  made->input = std::move(input);
-  made->right = std::move(right);
-  return made;
-}
-
 NodePtr where(NodePtr input, const Expr& condition) {
   auto made = std::make_shared<QueryNode>();
   made->step = Step::kWhere;
@@ -127,11 +119,22 @@ bool all_cannot_fail(const std::vector<Expr>& conditions) {
 // Recursive, as the query's own functions are: a query has few steps.
 NodePtr Arrangement::arrange(const NodePtr& node) {
   FLUGS_CHECK(node != nullptr);
+  if (node->step == Step::kShared) return arrange_shared(node);
   if (node->step == Step::kWhere) return arrange_where(node);
   if (node->step != Step::kJoin) return arrange_inputs(node);
   if (is_chained(*node)) return arrange_joins(node, {});
   if (NodePtr moved = push_filter(node); moved != nullptr) return arrange(moved);
   return arrange_inputs(node);
+}
+
+// All readers have the same step, so that the Planner knows it again.
+NodePtr Arrangement::arrange_shared(const NodePtr& node) {
+  const auto known = shared_.find(node);
+  if (known != shared_.end()) return known->second;
+  NodePtr made = with_inputs(node, arrange(node->input));
+  FLUGS_CHECK(made->part == node->part);
+  shared_.emplace(node, made);
+  return made;
 }
 
 NodePtr Arrangement::arrange_inputs(const NodePtr& node) {
@@ -340,6 +343,10 @@ bool Arrangement::has_all(const QueryNode& node, const Expr& condition) const {
   });
 }
 
+bool Arrangement::moves_into(const NodePtr& node, const Expr& condition) const {
+  return cannot_fail(condition) && has_all(*node, condition) && push(node, condition) != nullptr;
+}
+
 NodePtr Arrangement::push_or_wrap(const NodePtr& node, const Expr& condition) const {
   NodePtr moved = push(node, condition);
   return moved != nullptr ? moved : where(node, condition);
@@ -366,6 +373,7 @@ NodePtr Arrangement::push(const NodePtr& node, const Expr& condition) const {
     case Step::kTable:
     case Step::kResult:
     case Step::kLimit:
+    case Step::kShared:
       return nullptr;
   }
   return nullptr;

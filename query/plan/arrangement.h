@@ -32,6 +32,8 @@ class Arrangement {
       : planner_(planner), estimates_(estimates) {}
 
   NodePtr arrange(const NodePtr& node);
+  /// Whether a condition above the step would go down below it.
+  bool moves_into(const NodePtr& node, const Expr& condition) const;
 
  private:
   /// Joins that follow each other, with the conditions on their rows.
@@ -73,6 +75,7 @@ class Arrangement {
 
   NodePtr arrange_where(const NodePtr& node);
   NodePtr arrange_inputs(const NodePtr& node);
+  NodePtr arrange_shared(const NodePtr& node);
   NodePtr arrange_joins(const NodePtr& node, const std::vector<Expr>& conditions);
   std::unique_ptr<JoinTree> gather(const NodePtr& node, Chain& chain) const;
   static bool is_chained(const QueryNode& node);
@@ -92,6 +95,7 @@ class Arrangement {
 
   const Planner& planner_;
   Estimates& estimates_;
+  std::unordered_map<NodePtr, NodePtr> shared_;  // arranged
 };
 
 }  // namespace flugs::query

@@ -121,6 +121,7 @@ Estimates::Origin Estimates::origin(const NodePtr& node, const std::string& colu
     case Step::kDistinct:
     case Step::kOrderBy:
     case Step::kLimit:
+    case Step::kShared:
       return origin(node->input, column);
     case Step::kRename:
       return column.starts_with(node->text + ".")
@@ -191,6 +192,12 @@ bool Estimates::is_unique(const NodePtr& node, const std::string& column) {
   return found.table != nullptr && found.table->unique.count(found.column) != 0;
 }
 
+double Estimates::rows_read(const NodePtr& node) {
+  if (node->step == Step::kTable || node->step == Step::kResult) return rows(node);
+  return (node->input == nullptr ? 0 : rows_read(node->input)) +
+         (node->right == nullptr ? 0 : rows_read(node->right));
+}
+
 double Estimates::rows_all(const NodePtr& node) {
   switch (node->step) {
     case Step::kTable:
@@ -228,6 +235,7 @@ double Estimates::count_rows(const NodePtr& node) {
     case Step::kSelect:
     case Step::kRename:
     case Step::kOrderBy:
+    case Step::kShared:
       return rows(node->input);
     case Step::kJoin:
       return join_rows(node);

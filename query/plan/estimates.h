@@ -32,6 +32,8 @@ class Estimates {
   /// those below a join, a group, a sort or a limit still count.
   double rows(const NodePtr& node);
   double rows_all(const NodePtr& node);
+  /// Rows of all tables and results below a step.
+  double rows_read(const NodePtr& node);
   /// Different values of a column of a step, without its conditions; at least 1.
   double values(const NodePtr& node, const std::string& column);
   /// True if each row of a step has its own value in a column. False: not known.

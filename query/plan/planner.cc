@@ -29,18 +29,6 @@ constexpr std::uint32_t kNumberCodesMax = 1u << 16;
 constexpr std::uint32_t kLeavingCodesMax = 12u << 10;
 static_assert(kTextCodesMax < CodeDomain::kNone && kNumberCodesMax < CodeDomain::kNone);
 
-// A bare column may be needed as codes only; every computation needs values.
-void need(Needed& needed, const Expr& expr, Use use) {
-  if (expr.is_given() && expr.node()->op == Op::kColumn) {
-    Use& of = needed[expr.node()->text];
-    of.codes |= use.codes;
-    of.values |= use.values;
-    of.leaves |= use.leaves;
-  } else {
-    need_values(needed, expr);
-  }
-}
-
 std::vector<std::string> unique(std::vector<std::string> names, std::string_view step) {
   std::set<std::string_view> seen;
   for (const std::string& name : names)
@@ -122,24 +110,6 @@ std::vector<std::string> Planner::names(const QueryNode& node) const {
   }
 }
 
-void need_values(Needed& needed, const Expr& expr) {
-  std::vector<std::string> names;
-  collect_columns(expr, names);
-  for (const std::string& name : names) needed[name].values = true;
-}
-
-Needed kept(Needed needed) {
-  for (auto& [name, use] : needed) use.values |= use.leaves;
-  return needed;
-}
-
-Needed among(const Needed& needed, const std::vector<std::string>& names) {
-  Needed found;
-  for (const std::string& name : names)
-    if (const auto at = needed.find(name); at != needed.end()) found.insert(*at);
-  return found;
-}
-
 Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
   switch (node.step) {
     case Step::kTable:
@@ -155,16 +125,14 @@ Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
     case Step::kJoin:
       return open_join(node, needed);
     case Step::kGroupBy:
+    case Step::kDistinct:
       return open_group_by(node);
-    case Step::kDistinct: {
-      std::vector<Item> keys;
-      for (std::string& name : names(*node.input)) keys.emplace_back(std::move(name));
-      return open_group_by(*node.input, keys, {});
-    }
     case Step::kOrderBy:
       return open_order_by(node, needed, std::nullopt);
     case Step::kLimit:
       return open_limit(node, needed);
+    case Step::kShared:
+      return open_shared(node, needed);
   }
   fail(StatusCode::kInvalidArgument, "an unknown step");
 }
@@ -224,24 +192,17 @@ Pipeline Planner::open_where(const QueryNode& node, const Needed& needed) {
       split_conjunction((*where)->condition, conditions);
     return open_table(*chain.back()->input, conditions, needed);
   }
-  Needed wanted = needed;
-  need_values(wanted, node.condition);
-  Pipeline pipeline = open(*node.input, wanted);
+  Pipeline pipeline = open(*node.input, needs_of(node, needed).input);
   pipeline.explain = explain_node("where " + node.condition.to_string(), {pipeline.explain});
   pipeline.add(std::make_unique<FilterStage>(context_, pipeline.schema, node.condition));
   return pipeline;
 }
 
 Pipeline Planner::open_select(const QueryNode& node, const Needed& needed) {
-  Needed wanted;
   std::vector<Item> outputs;
-  for (const Item& item : node.items) {
-    const auto use = needed.find(output_name(item.expr()));
-    if (use == needed.end()) continue;
-    need(wanted, item.expr(), use->second);
-    outputs.push_back(item);
-  }
-  Pipeline pipeline = open(*node.input, wanted);
+  for (const Item& item : node.items)
+    if (needed.contains(output_name(item.expr()))) outputs.push_back(item);
+  Pipeline pipeline = open(*node.input, needs_of(node, needed).input);
   auto stage = std::make_unique<ProjectStage>(context_, pipeline.schema, outputs);
   pipeline.schema = stage->output_schema();
   FLUGS_CHECK(pipeline.schema.size() == outputs.size());
@@ -251,10 +212,7 @@ Pipeline Planner::open_select(const QueryNode& node, const Needed& needed) {
 }
 
 Pipeline Planner::open_rename(const QueryNode& node, const Needed& needed) {
-  Needed wanted;
-  for (const auto& [name, use] : needed)
-    if (name.starts_with(node.text + ".")) wanted[name.substr(node.text.size() + 1)] = use;
-  Pipeline pipeline = open(*node.input, wanted);
+  Pipeline pipeline = open(*node.input, needs_of(node, needed).input);
   for (ColumnInfo& column : pipeline.schema) column.name = node.text + "." + column.name;
   return pipeline;
 }
@@ -270,9 +228,10 @@ Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
 Pipeline Planner::open() {
   context_.arranged = context_.query;
   if (!context_.runs_as_written && context_.query->steps <= kStepsArranged)
-    context_.arranged = Arrangement(*this, estimates_).arrange(context_.query);
+    context_.arranged = arrange(context_.query);
   Needed needed;
   for (const std::string& name : names(*context_.query)) needed[name].leaves = true;
+  if (has_parts_) note_readers(*context_.arranged, needed, true);
   Pipeline pipeline = open(*context_.arranged, needed);
   FLUGS_CHECK(pipeline.source != nullptr && pipeline.explain != nullptr);
   return pipeline;

@@ -21,12 +21,8 @@ struct Use {
   bool leaves = false;  ///< it leaves the query as it is, in the order of the table
 };
 using Needed = std::map<std::string, Use>;
-/// Adds the values of every column that the expression names.
-void need_values(Needed& needed, const Expr& expr);
 /// The same for rows that are kept for a while before they leave the query.
 Needed kept(Needed needed);
-/// The part of `needed` for these names.
-Needed among(const Needed& needed, const std::vector<std::string>& names);
 
 /// Makes pipelines of a query's steps. On the way it runs each pipeline that ends in held rows:
 /// groups, sorted rows, the right side of a join, and a left side that is held first.
@@ -50,12 +46,21 @@ class Planner {
   Pipeline open_rename(const QueryNode& node, const Needed& needed);
   Pipeline open_join(const QueryNode& node, const Needed& needed);
   Pipeline open_group_by(const QueryNode& node);
-  Pipeline open_group_by(const QueryNode& input, const std::vector<Item>& keys,
-                         const std::vector<Aggregate>& aggregates);
   Pipeline open_order_by(const QueryNode& node, const Needed& needed,
                          std::optional<std::uint64_t> rows_max);
   Pipeline open_limit(const QueryNode& node, const Needed& needed);
+  Pipeline open_shared(const QueryNode& node, const Needed& needed);
 
+  std::shared_ptr<const QueryNode> arrange(const std::shared_ptr<const QueryNode>& query);
+  /// What a step needs of its inputs, so that its own columns `needed` can be had.
+  struct InputNeeds {
+    Needed input;
+    Needed right;
+  };
+  InputNeeds needs_of(const QueryNode& node, const Needed& needed) const;
+  InputNeeds needs_of_join(const QueryNode& node, const Needed& needed) const;
+  std::vector<Item> group_keys(const QueryNode& node) const;
+  void note_readers(const QueryNode& node, const Needed& needed, bool is_first);
   ExplainPtr explain_node(std::string title, std::vector<ExplainPtr> inputs) const;
   Rows hold(Pipeline& pipeline, const std::string& owner);
   std::shared_ptr<const Rows> hold_left(Pipeline& left);
@@ -74,6 +79,18 @@ class Planner {
     std::shared_ptr<const KeyFilter> keys;
   };
   std::vector<AwaitedKeys> awaited_;
+  /// The rows of a step kShared.
+  struct SharedRows {
+    Needed needed;                     // by any reader
+    std::size_t readers = 0;           // that have not opened it yet
+    std::uint64_t bytes_max = 0;       // 0: it fits
+    std::shared_ptr<const Rows> rows;  // null: not yet, all have opened it, or it does not fit
+    Schema schema;
+  };
+  std::shared_ptr<const Rows> keep(Pipeline& pipeline, SharedRows& part);
+
+  bool has_parts_ = false;  // the arranged query has steps kShared
+  std::map<const QueryNode*, SharedRows> shared_;
 };
 
 }  // namespace flugs::query

@@ -10,6 +10,7 @@
 #include "query/expressions/expr_node.h"
 #include "query/expressions/expr_rewrite.h"
 #include "query/plan/planner.h"
+#include "query/plan/source_column.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
@@ -74,54 +75,6 @@ bool drops_many(const KeyFilter& keys, const std::optional<PayloadRange>& of_col
   return keys.key_count() / 3 * 4 <= rest && keys.key_count() <= of_column->rows / part;
 }
 
-/// A table in a query, and a column of it.
-struct TableColumn {
-  const QueryNode* table = nullptr;  // null: there is none
-  std::string column;
-};
-
-// The table that `name` comes from. A scan of that table may drop rows by the value of this column:
-// the step's other rows stay the same.
-TableColumn table_of(const Planner& planner, const QueryNode& node, const std::string& name) {
-  switch (node.step) {
-    case Step::kTable:
-      return {&node, name};
-    case Step::kWhere:
-    case Step::kDistinct:
-    case Step::kOrderBy:
-      return table_of(planner, *node.input, name);
-    case Step::kRename:
-      return table_of(planner, *node.input, name.substr(node.text.size() + 1));
-    case Step::kSelect:
-    case Step::kGroupBy:
-      for (const Item& item : node.items)
-        if (output_name(item.expr()) == name)
-          if (const std::string* below = column_name(item.expr()); below != nullptr)
-            return table_of(planner, *node.input, *below);
-      return {};
-    case Step::kJoin: {
-      const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
-      if (!pairs) return table_of(planner, *node.input, name);
-      // The right side is asked: the left one may be a long chain of joins.
-      const std::vector<std::string> right = planner.names(*node.right);
-      if (std::find(right.begin(), right.end(), name) == right.end())
-        return table_of(planner, *node.input, name);
-      return node.join == JoinKind::kInner ? table_of(planner, *node.right, name) : TableColumn();
-    }
-    case Step::kResult:
-    case Step::kLimit:
-      return {};
-  }
-  return {};
-}
-
-std::size_t times_in(const QueryNode& query, const QueryNode& step) {
-  std::size_t times = &query == &step ? 1 : 0;
-  if (query.input != nullptr) times += times_in(*query.input, step);
-  if (query.right != nullptr) times += times_in(*query.right, step);
-  return times;
-}
-
 void explain_join(const QueryNode& node, std::size_t right_rows, bool is_dry, ExplainNode& out) {
   if (!is_dry)
     out.details.push_back(
@@ -137,19 +90,8 @@ void explain_join(const QueryNode& node, std::size_t right_rows, bool is_dry, Ex
 Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   if (node.join_keys.empty()) fail(StatusCode::kInvalidArgument, "a join without keys");
   static_cast<void>(names(node));  // checks that they differ
-  const std::vector<std::string> left_names = names(*node.input);
-  const std::vector<std::string> right_names = names(*node.right);
   const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
-  Needed also;
-  need_values(also, node.condition);
-  Needed from_left = among(needed, left_names);
-  Needed from_right = pairs ? kept(among(needed, right_names)) : Needed();
-  for (const auto& [name, use] : among(also, left_names)) from_left[name].values = true;
-  for (const auto& [name, use] : among(also, right_names)) from_right[name].values = true;
-  for (const JoinKey& key : node.join_keys) {
-    need_values(from_left, key.left.expr());
-    need_values(from_right, key.right.expr());
-  }
+  const auto [from_left, from_right] = needs_of(node, needed);
   Pipeline left;
   std::shared_ptr<const Rows> held_left;
   const bool is_reduced = node.is_left_first && !context_.is_dry;
@@ -214,15 +156,16 @@ void Planner::await_keys(const QueryNode& node, const Rows& held, Side side) {
     const auto column = std::find_if(held.schema.begin(), held.schema.end(),
                                      [&](const ColumnInfo& info) { return info.name == *from; });
     if (column == held.schema.end() || column->form() != Form::kInt) continue;
-    const TableColumn to = table_of(*this, read, *wanted);
-    if (to.table == nullptr || times_in(read, *to.table) != 1) continue;
+    const SourceColumn to = source_of(*this, read, *wanted);
+    if (to.step == nullptr || to.step->step != Step::kTable || times_in(read, *to.step) != 1)
+      continue;
     const ColumnView values =
         held.parts[0].view(static_cast<std::size_t>(column - held.schema.begin()));
     std::vector<std::uint8_t> is_null(held.row_count, 0);
     if (values.nulls != nullptr) std::copy_n(values.nulls, held.row_count, is_null.begin());
     std::shared_ptr<const KeyFilter> keys =
         KeyFilter::make({values.ints(), held.row_count}, is_null, context_.budget);
-    if (keys != nullptr) awaited_.push_back({to.table, to.column, column->type, std::move(keys)});
+    if (keys != nullptr) awaited_.push_back({to.step, to.column, column->type, std::move(keys)});
   }
 }
 

@@ -18,29 +18,13 @@ constexpr std::uint64_t kTopRowsMax = 1u << 20;
 }  // namespace
 
 Pipeline Planner::open_group_by(const QueryNode& node) {
-  return open_group_by(*node.input, node.items, node.aggregates);
-}
-
-Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>& keys,
-                                const std::vector<Aggregate>& aggregates) {
-  Needed needed;
-  const auto need = [&](const Expr& expr, bool codes_will_do) {
-    if (codes_will_do && expr.is_given() && expr.node()->op == Op::kColumn)
-      needed[expr.node()->text].codes = true;
-    else
-      need_values(needed, expr);
-  };
+  const std::vector<Item> keys = group_keys(node);
+  const std::vector<Aggregate>& aggregates = node.aggregates;
   std::string title = "group by";
-  for (const Item& key : keys) {
-    need(key.expr(), true);
-    title += (&key == keys.data() ? " " : ", ") + key.expr().to_string();
-  }
-  for (const Aggregate& aggregate : aggregates) {
-    need(aggregate.of, aggregate.kind == AggregateKind::kCount ||
-                           aggregate.kind == AggregateKind::kCountDistinct);
+  for (const Item& key : keys) title += (&key == keys.data() ? " " : ", ") + key.expr().to_string();
+  for (const Aggregate& aggregate : aggregates)
     title += (&aggregate == aggregates.data() ? ": " : ", ") + output_name(aggregate);
-  }
-  Pipeline pipeline = open(input, needed);
+  Pipeline pipeline = open(*node.input, needs_of(node, {}).input);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
   auto sink = std::make_shared<GroupBySink>(context_, pipeline.schema, keys, aggregates, explain);
   if (pipeline.stages.empty()) sink->expect(*pipeline.source);
@@ -60,15 +44,12 @@ Pipeline Planner::open_order_by(const QueryNode& node, const Needed& needed,
                                 std::optional<std::uint64_t> rows_max) {
   FLUGS_CHECK(node.step == QueryNode::Step::kOrderBy);
   FLUGS_CHECK(!rows_max || *rows_max <= kTopRowsMax);
-  Needed wanted = kept(needed);
   std::string title = "order by";
-  for (const SortKey& key : node.sort_keys) {
-    need_values(wanted, key.item.expr());
+  for (const SortKey& key : node.sort_keys)
     title += (&key == node.sort_keys.data() ? " " : ", ") + key.item.expr().to_string() +
              (key.descending ? " descending" : "");
-  }
   if (node.sort_keys.empty()) fail(StatusCode::kInvalidArgument, "order by without keys");
-  Pipeline pipeline = open(*node.input, wanted);
+  Pipeline pipeline = open(*node.input, needs_of(node, needed).input);
   if (rows_max) title += fmt::format(", first {}", *rows_max);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
   auto sink =

@@ -141,16 +141,29 @@ void RowsSource::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   }
 }
 
-RowsSink::RowsSink(RunContext& context, const Schema& schema, const std::string& owner)
-    : schema_(schema), locals_(context.threads) {
+RowsSink::RowsSink(RunContext& context, const Schema& schema, const std::string& owner,
+                   std::uint64_t bytes_max)
+    : schema_(schema), locals_(context.threads), budget_(context.budget), bytes_max_(bytes_max) {
   for (Local& local : locals_) {
     local.rows.schema = schema;
     local.charge = Charge(context.budget, owner);
   }
 }
 
+bool RowsSink::is_too_much(const Batch& batch) {
+  if (bytes_max_ == std::numeric_limits<std::uint64_t>::max()) return false;
+  std::uint64_t bytes = 0;
+  for (std::size_t c = 0; c < schema_.size(); ++c)
+    bytes += batch.rows * (bytes_of(schema_[c].form()) + 1);
+  const std::uint64_t all = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (all > bytes_max_ || bytes > budget_.left() / 2)
+    is_full_.store(true, std::memory_order_relaxed);
+  return is_satisfied();
+}
+
 void RowsSink::push(const Batch& batch, std::uint32_t worker) {
   FLUGS_CHECK(worker < locals_.size());
+  if (is_too_much(batch)) return;
   locals_[worker].rows.append(batch, locals_[worker].charge);
 }
 

@@ -113,6 +113,8 @@ class Source {
   virtual void add_keys(std::uint32_t column, std::shared_ptr<const KeyFilter> keys);
   /// Adds figures to the explanation.
   virtual void finish() {}
+  /// All of its rows, if they are held; else null.
+  virtual std::shared_ptr<const Rows> held_rows() const { return nullptr; }
 };
 
 /// A source and the stages behind it: the part of a query that runs without holding rows.
@@ -166,6 +168,7 @@ class RowsSource : public Source {
   std::size_t morsel_count() const override { return morsels_.size(); }
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
   bool is_ordered() const noexcept override { return rows_->is_ordered; }
+  std::shared_ptr<const Rows> held_rows() const override { return rows_; }
 
  private:
   struct Morsel {
@@ -181,8 +184,12 @@ class RowsSource : public Source {
 /// Holds every row that it gets.
 class RowsSink : public Sink {
  public:
-  RowsSink(RunContext& context, const Schema& schema, const std::string& owner);
+  /// `bytes_max`: it is satisfied with rows of that many bytes, and also if they need more than
+  /// half of the memory that is left; it then wants no more rows, and lacks some.
+  RowsSink(RunContext& context, const Schema& schema, const std::string& owner,
+           std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
   void push(const Batch& batch, std::uint32_t worker) override;
+  bool is_satisfied() const noexcept override { return is_full_.load(std::memory_order_relaxed); }
   Rows finish();
 
  private:
@@ -190,8 +197,14 @@ class RowsSink : public Sink {
     Rows rows;
     Charge charge;
   };
+  bool is_too_much(const Batch& batch);
+
   Schema schema_;
   std::vector<Local> locals_;  // one per worker
+  const MemoryBudget& budget_;
+  const std::uint64_t bytes_max_;
+  std::atomic<std::uint64_t> bytes_{0};  // counted if there is a limit
+  std::atomic<bool> is_full_{false};
 };
 
 }  // namespace flugs::query

@@ -61,6 +61,11 @@ class MemoryBudget {
     FLUGS_CHECK(before >= bytes);
   }
   std::uint64_t bytes_max() const noexcept { return bytes_max_; }
+  /// What is left at this moment.
+  std::uint64_t left() const noexcept {
+    const std::uint64_t used = used_.load(std::memory_order_relaxed);
+    return used < bytes_max_ ? bytes_max_ - used : 0;
+  }
   std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,7 @@
+#include <array>
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "test/query/query_world.h"
 #include "test/support/complaint.h"
@@ -6,6 +9,7 @@
 using namespace flugs;
 using namespace flugs::query;
 using flugs::test::QueryWorld;
+using flugs::test::Random;
 
 namespace {
 
@@ -164,4 +168,55 @@ TEST_CASE("a result is the input of other queries") {
   const QueryResult greatest =
       test::must(again.group_by({}, {max("x").as("most")}).run(world.reader()));
   CHECK(world.check(again.where(col("x") == greatest.constant(0, 0))) >= 1);
+}
+
+TEST_CASE("random queries that read a group several times") {
+  QueryWorld world(17, 1200);
+  Random& random = world.random();
+  std::size_t with_parts = 0;
+  for (int round = 0; round < test::rounds_of(60, 20); ++round) {
+    Query below = random.chance(50) ? base().where(world.condition(1)) : base();
+    if (random.chance(30)) below = below.join(v().where(col("v_i") < 0), {{"i", "v_i"}});
+    const char* key = std::array{"i", "s", "u", "d", "x", "b"}[random.below(6)];
+    Query part = below.group_by({col(key).as("k"), col("m").as("l")},
+                                {count().as("rows"), sum("x").as("sum"), max("s").as("text"),
+                                 count_distinct("u").as("distinct")});
+    if (random.chance(30)) part = part.where(col("rows") > 1);
+    if (random.chance(20)) part = part.select({"k", "text", "rows", "l"}).distinct();
+    if (random.chance(20)) part = part.order_by({"rows", "k", "l", "text"}).limit(20, 2);
+    const auto reader = [&](const char* prefix) {
+      Query of = part.as(prefix);
+      const std::string name = prefix;
+      const Expr k = col(name + ".k");
+      if (random.chance(30)) of = of.where(col(name + ".rows") > 2);
+      if (random.chance(20)) of = of.where(k == k && col(name + ".l") < 10);
+      if (random.chance(30))
+        of = of.group_by({k.as(name + ".k"), col(name + ".l").as(name + ".l")},
+                         {max(name + ".text").as(name + ".text"), count().as(name + ".rows")});
+      return of;
+    };
+    const std::vector<JoinKey> keys = {{"a.k", "b.k"}, {"a.l", "b.l"}};
+    const std::vector<JoinKey> on =
+        random.chance(30) ? std::vector<JoinKey>{{"a.text", "b.text"}} : keys;
+    Query query = reader("a");
+    switch (random.below(4)) {
+      case 0:
+        query = query.join(reader("b"), on);
+        break;
+      case 1:
+        query = query.left_join(reader("b"), on, col("a.rows") <= col("b.rows"));
+        break;
+      case 2:
+        query = query.semi_join(reader("b"), on);
+        break;
+      default:
+        query = query.anti_join(reader("b"), on);
+    }
+    if (random.chance(30)) query = query.left_join(reader("c"), {{"a.l", "c.l"}, {"a.k", "c.k"}});
+    query = query.select({"a.k", "a.l", "a.text", "a.rows"});
+    world.check(query);
+    const std::string plan = test::must(query.explain(world.reader()));
+    if (plan.find("rows of part 1") != std::string::npos) ++with_parts;
+  }
+  CHECK(with_parts > 10);
 }
