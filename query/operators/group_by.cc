@@ -58,11 +58,13 @@ GroupBySink::Local::Local(const GroupBySink& sink, KeptMemory& memory)
 }
 
 GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
+                         const std::vector<bool>& is_dependent,
                          const std::vector<Aggregate>& aggregates, ExplainPtr explain)
     : context_(context), binder_(context.texts, input), explain_(std::move(explain)) {
+  FLUGS_CHECK(is_dependent.size() == keys.size());
   for (const Item& item : keys) {
-    Key key{binder_.bind(item.expr(), true), 0};
-    key.word = shape_.add(key.is_text());
+    Key key{binder_.bind(item.expr(), true), 0, is_dependent[keys_.size()]};
+    key.word = shape_.add(key.is_text(), key.is_dependent);
     std::shared_ptr<const CodeDomain> domain;
     if (key.expr->form == Form::kCode) domain = key.expr->result_domain;
     schema_.push_back({output_name(item.expr()), key.expr->type, std::move(domain)});
@@ -152,7 +154,10 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
   FLUGS_CHECK(rows <= kBatchRows);
   const Key& from = keys_[key];
   std::uint64_t* to = words.keys[from.word].data();
-  if (from.is_text()) {
+  if (from.is_text() && from.is_dependent) {
+    const std::string_view* texts = values.texts();
+    for (std::size_t i = 0; i < rows; ++i) words.put_dependent_text(from.word, i, texts[i]);
+  } else if (from.is_text()) {
     const std::string_view* texts = values.texts();
     for (std::size_t i = 0; i < rows; ++i) {
       if (i + kTextsAhead < rows) __builtin_prefetch(texts[i + kTextsAhead].data());

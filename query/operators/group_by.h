@@ -27,8 +27,11 @@ namespace flugs::query {
 /// enough together, else pairs of group and value, which are parted in the same way.
 class GroupBySink : public Sink {
  public:
+  /// `is_dependent`, by key: its value follows from those of the other keys, so it is taken from
+  /// some row of the group.
   GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
-              const std::vector<Aggregate>& aggregates, ExplainPtr explain);
+              const std::vector<bool>& is_dependent, const std::vector<Aggregate>& aggregates,
+              ExplainPtr explain);
 
   /// Call before the first row: uses what the source knows of its rows, if they are the source's
   /// own columns.
@@ -49,6 +52,7 @@ class GroupBySink : public Sink {
   struct Key {
     BoundPtr expr;
     std::size_t word;  ///< place in the shape
+    bool is_dependent = false;
     bool is_text() const noexcept { return expr->form == Form::kText; }
   };
   /// A worker's groups, or, after merging, those of some parts.

@@ -135,7 +135,7 @@ void GroupBySink::add_pair(std::size_t a, const std::uint64_t* key_row, Distinct
   // Both words of a text are not hashed: the address differs between equal texts.
   std::uint64_t hash = is_text ? value.mark : value.word;
   for (std::size_t w = 0; w < words; ++w)
-    if (shape_.is_address[w] == 0) hash = combine_hashes(hash, key_row[w]);
+    if (shape_.is_hashed[w] != 0) hash = combine_hashes(hash, key_row[w]);
   std::uint64_t* record = pairs.add(combine_hashes(hash, key_row[words]));
   std::uint64_t* end = std::copy_n(key_row, words, record);
   *end++ = value.word;

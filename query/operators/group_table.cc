@@ -27,10 +27,14 @@ bool is_same_text(std::uint64_t a, std::uint64_t b, std::uint64_t mark) noexcept
 
 }  // namespace
 
-std::uint64_t text_mark(std::string_view text) {
+std::uint64_t text_size_mark(std::string_view text) {
   if (text.size() > 0xFFFFFFFFu)
     fail(StatusCode::kInvalidArgument, "group by: a text has 4 GB or more");
-  return (hash_text(text) & 0xFFFFFFFF00000000u) | text.size();
+  return text.size();
+}
+
+std::uint64_t text_mark(std::string_view text) {
+  return text_size_mark(text) | (hash_text(text) & 0xFFFFFFFF00000000u);
 }
 
 GroupTable::GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges)
@@ -38,9 +42,10 @@ GroupTable::GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges)
       word_count_(shape_.words()),
       row_words_(word_count_ + KeyWords::null_words(word_count_)),
       scratch_(row_words_) {
-  const auto address = std::find(shape_.is_address.begin(), shape_.is_address.end(), 1);
-  if (shape_.has_texts)
-    first_address_ = static_cast<std::size_t>(address - shape_.is_address.begin());
+  while (shape_.has_texts &&
+         (shape_.is_address[first_address_] == 0 || shape_.is_dependent[first_address_] != 0))
+    ++first_address_;
+  FLUGS_CHECK(shape_.is_dependent.size() == word_count_ && shape_.is_hashed.size() == word_count_);
   FLUGS_CHECK(ranges.empty() || (ranges.size() == word_count_ && !shape_.has_texts));
   std::uint64_t combinations = ranges.empty() ? kArrayMax + 1 : 1;
   for (const std::uint32_t range : ranges)  // one more for NULL
@@ -53,7 +58,7 @@ GroupTable::GroupTable(KeyShape shape, std::vector<std::uint32_t> ranges)
 std::uint64_t GroupTable::hash_of(const std::uint64_t* row) const noexcept {
   std::uint64_t hash = row[word_count_];
   for (std::size_t w = 0; w < word_count_; ++w)
-    if (shape_.is_address[w] == 0) hash = combine_hashes(hash, row[w]);
+    if (shape_.is_hashed[w] != 0) hash = combine_hashes(hash, row[w]);
   for (std::size_t w = word_count_ + 1; w < row_words_; ++w) hash = combine_hashes(hash, row[w]);
   return hash;
 }
@@ -65,13 +70,14 @@ void GroupTable::hash(const KeyWords& words, std::size_t rows,
     for (std::size_t i = 0; i < rows; ++i) hashes[i] = combine_hashes(hashes[i], column[i]);
   };
   for (std::size_t w = 0; w < word_count_; ++w)
-    if (shape_.is_address[w] == 0) take(words.keys[w]);
+    if (shape_.is_hashed[w] != 0) take(words.keys[w]);
   for (std::size_t w = 1; w < words.nulls.size(); ++w) take(words.nulls[w]);
 }
 
 bool GroupTable::is_same(const std::uint64_t* a, const std::uint64_t* b) const noexcept {
-  if (!shape_.has_texts) return std::equal(a, a + row_words_, b);
+  if (!shape_.has_texts && !shape_.has_dependent) return std::equal(a, a + row_words_, b);
   for (std::size_t w = 0; w < row_words_; ++w) {
+    if (w < word_count_ && shape_.is_dependent[w] != 0) continue;
     if (w >= word_count_ || shape_.is_address[w] == 0) {
       if (a[w] != b[w]) return false;
     } else if (a[w + 1] != b[w + 1] || !is_same_text(a[w], b[w], a[w + 1])) {

@@ -13,25 +13,35 @@ namespace flugs::query {
 inline constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
 
 /// The words of a key. A number or a code takes one word, and a text two: the address of its bytes,
-/// and its mark. The bytes outlive the query's operators (RunContext).
+/// and its mark. The bytes outlive the query's operators (RunContext). The words of dependent parts
+/// follow from the other words: they are the same in all keys that agree in the others.
 struct KeyShape {
   std::size_t words() const noexcept { return is_address.size(); }
-  /// Adds a key, and returns the place of its first word.
-  std::size_t add(bool is_text) {
+  /// Adds a part of the key, and returns the place of its first word.
+  std::size_t add(bool is_text, bool is_dependent_part = false) {
     const std::size_t at = is_address.size();
     is_address.push_back(is_text ? 1 : 0);
     if (is_text) is_address.push_back(0);
-    has_texts |= is_text;
+    is_dependent.resize(is_address.size(), is_dependent_part ? 1 : 0);
+    is_hashed.push_back(is_text || is_dependent_part ? 0 : 1);
+    is_hashed.resize(is_address.size(), is_dependent_part ? 0 : 1);
+    has_texts |= is_text && !is_dependent_part;
+    has_dependent |= is_dependent_part;
     return at;
   }
 
   std::vector<std::uint8_t> is_address;  ///< by word; the word behind an address is the text's mark
-  bool has_texts = false;
+  std::vector<std::uint8_t> is_dependent;  ///< by word: it is neither hashed nor compared
+  std::vector<std::uint8_t> is_hashed;     ///< by word: the hash of a key has it in it
+  bool has_texts = false;                  ///< that are compared
+  bool has_dependent = false;
 };
 
 /// Half of a hash of the bytes, and their number. Texts with different marks differ. Fails with
 /// kInvalidArgument for a text of 4 GB.
 std::uint64_t text_mark(std::string_view text);
+/// The same for a text that is not compared: without its hash, so its bytes are not read.
+std::uint64_t text_size_mark(std::string_view text);
 inline std::string_view text_of(std::uint64_t address, std::uint64_t mark) noexcept {
   return {reinterpret_cast<const char*>(address), static_cast<std::uint32_t>(mark)};
 }
@@ -61,6 +71,10 @@ struct KeyWords {
   void put_text(std::size_t word, std::size_t row, std::string_view text) {
     keys[word][row] = reinterpret_cast<std::uint64_t>(text.data());
     keys[word + 1][row] = text_mark(text);
+  }
+  void put_dependent_text(std::size_t word, std::size_t row, std::string_view text) {
+    keys[word][row] = reinterpret_cast<std::uint64_t>(text.data());
+    keys[word + 1][row] = text_size_mark(text);
   }
 
   std::vector<std::vector<std::uint64_t>> keys;

@@ -60,6 +60,7 @@ class Planner {
   InputNeeds needs_of(const QueryNode& node, const Needed& needed) const;
   InputNeeds needs_of_join(const QueryNode& node, const Needed& needed) const;
   std::vector<Item> group_keys(const QueryNode& node) const;
+  std::vector<bool> dependent_keys(const QueryNode& node, const std::vector<Item>& keys) const;
   void note_readers(const QueryNode& node, const Needed& needed, bool is_first);
   ExplainPtr explain_node(std::string title, std::vector<ExplainPtr> inputs) const;
   Rows hold(Pipeline& pipeline, const std::string& owner);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "query/expressions/expr_node.h"
 #include "query/operators/group_by.h"
+#include "query/plan/dependent_keys.h"
 #include "query/plan/planner.h"
 #include "query/vectors/failure.h"
 
@@ -15,7 +16,21 @@ namespace {
 // With more rows than this, sorting all of them costs no more.
 constexpr std::uint64_t kTopRowsMax = 1u << 20;
 
+std::string names_of_dependent(const std::vector<Item>& keys,
+                               const std::vector<bool>& is_dependent) {
+  std::string names;
+  for (std::size_t k = 0; k < keys.size(); ++k)
+    if (is_dependent[k]) names += (names.empty() ? "" : ", ") + keys[k].expr().to_string();
+  return names;
+}
+
 }  // namespace
+
+std::vector<bool> Planner::dependent_keys(const QueryNode& node,
+                                          const std::vector<Item>& keys) const {
+  if (keys.size() < 2 || context_.runs_as_written) return std::vector<bool>(keys.size());
+  return DependentKeys(context_, *node.input).among(keys);
+}
 
 Pipeline Planner::open_group_by(const QueryNode& node) {
   const std::vector<Item> keys = group_keys(node);
@@ -26,7 +41,11 @@ Pipeline Planner::open_group_by(const QueryNode& node) {
     title += (&aggregate == aggregates.data() ? ": " : ", ") + output_name(aggregate);
   Pipeline pipeline = open(*node.input, needs_of(node, {}).input);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
-  auto sink = std::make_shared<GroupBySink>(context_, pipeline.schema, keys, aggregates, explain);
+  const std::vector<bool> is_dependent = dependent_keys(node, keys);
+  if (const std::string names = names_of_dependent(keys, is_dependent); !names.empty())
+    explain->details.push_back(names + " from the first row of each group");
+  auto sink = std::make_shared<GroupBySink>(context_, pipeline.schema, keys, is_dependent,
+                                            aggregates, explain);
   if (pipeline.stages.empty()) sink->expect(*pipeline.source);
   pipeline.run(context_, *sink);
   Pipeline groups;

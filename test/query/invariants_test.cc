@@ -108,8 +108,11 @@ TEST_CASE("the checks of batches and held rows fire", "[query]") {
 
 TEST_CASE("the checks of groups fire", "[query]") {
   using namespace query;
-  const KeyShape one{{0}, false};
-  FLUGS_CHECK_FIRES("ranges.size() == word_count_", GroupTable({{0, 0}, false}, {3}));
+  KeyShape one;
+  one.add(false);
+  KeyShape two = one;
+  two.add(false);
+  FLUGS_CHECK_FIRES("ranges.size() == word_count_", GroupTable(two, {3}));
   GroupTable table(one, {});
   const std::uint32_t code = 3;
   std::uint32_t group = 0;

@@ -89,6 +89,18 @@ TEST_CASE("groups and aggregates of every type") {
     world.check(base().where(col("i") > 100).group_by({}, {count(c), min(c), count_distinct(c)}));
     world.check(base().where(col("i") > 100).group_by({c}, {count()}));
     world.check(base().select({c}).distinct());
+    // Keys that follow from a primary key.
+    world.check(base().where(col("i") > 0).group_by({"u", "id", c.as("key")}, {max("s"), count()}));
+    world.check(base().select({c.as("key"), "s", "id"}).distinct());
+    world.check(base()
+                    .join(v(), {{"i", "v_i"}})
+                    .group_by({c.as("key"), "v_s", "v_id"}, {count(), count_distinct("u")}));
+    world.check(base()
+                    .join(v(), {{"m", "v_id"}})
+                    .group_by({"v_u", c.as("key"), "id", "v_s"}, {count(), min("w")}));
+    world.check(base()
+                    .left_join(v(), {{"m", "v_id"}}, col("i") < 3)
+                    .group_by({"v_id", "v_s", c.as("key")}, {count(), max("w")}));
   }
   for (const char* column : {"i", "m", "x", "y"}) {
     world.check(base().group_by({}, every_aggregate(col(column))));
