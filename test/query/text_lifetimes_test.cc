@@ -229,7 +229,12 @@ TEST_CASE("computed texts take memory for a batch only, unless an operator holds
   RunOptions options;
   options.threads = 1;
   options.memory_bytes_max = std::uint64_t{16} << 20;  // all would be 20 MB
-  ResultStream stream = must(things().select({long_text.as("t")}).stream(world.reader(), options));
+  // Beginnings only: how many rows a batch has depends on the machine's speed.
+  const auto beginning = [](const Expr& text) { return substring(text, 1, 30).as("t"); };
+  ResultStream stream = must(things()
+                                 .select({long_text.as("t")})
+                                 .select({beginning(col("t"))})
+                                 .stream(world.reader(), options));
   std::int64_t rows = 0;
   while (const StreamBatch* batch = stream.next()) rows += std::int64_t(batch->row_count());
   CHECK(stream.status().to_string() == "ok");
@@ -238,6 +243,7 @@ TEST_CASE("computed texts take memory for a batch only, unless an operator holds
                                  .select({long_text.as("t"), "id"})
                                  .where(col("id") >= 0 && length(col("t")) > 0)
                                  .select({upper(col("t")).as("u")})
+                                 .select({beginning(col("u"))})
                                  .stream(world.reader(), options));
   rows = 0;
   while (const StreamBatch* batch = behind.next()) rows += std::int64_t(batch->row_count());
