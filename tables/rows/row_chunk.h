@@ -72,9 +72,11 @@ struct RowChunk {
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }
   std::byte* first_address() const noexcept { return address(first_row); }
-  /// Starts fetching what lies apart from the row's stamps. Only if `is_in_columns`.
-  void prefetch_parts(std::uint32_t row) const noexcept {
-    if (group_now() == nullptr) layout_now()->prefetch_parts(address(row));
+  /// Starts fetching a row. The chunk's rows must not lie in a row group, as group_now() said.
+  [[gnu::always_inline]] void prefetch(std::uint32_t row) const noexcept {
+    const std::byte* const at = address(row);
+    __builtin_prefetch(at);
+    if (__builtin_expect(is_in_columns, 0)) layout_now()->prefetch_parts(at);
   }
 
   std::byte* address_in_columns(std::uint32_t i) const noexcept {

@@ -150,15 +150,15 @@ class RowStore final {
   /// Starts fetching the address that a reader needs first.
   [[gnu::always_inline]] void prefetch(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
-    __builtin_prefetch(chunk.probe_address(row));
-    if (__builtin_expect(chunk.is_in_columns, 0)) chunk.prefetch_parts(row);
+    if (chunk.group_now() == nullptr)
+      chunk.prefetch(row);
+    else
+      __builtin_prefetch(chunk.probe_address(row));
   }
   /// The same without a transaction. A group may go away meanwhile, so its rows are left out.
   void prefetch_in_chunk(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
-    if (chunk.group_now() != nullptr) return;
-    __builtin_prefetch(chunk.address(row));
-    if (__builtin_expect(chunk.is_in_columns, 0)) chunk.prefetch_parts(row);
+    if (chunk.group_now() == nullptr) chunk.prefetch(row);
   }
   [[gnu::always_inline]] const void* probe_address(std::uint32_t row) const noexcept {
     return chunk_with(row).probe_address(row);
@@ -213,7 +213,7 @@ class RowStore final {
   void prefetch_for_writing(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     __builtin_prefetch(address(row), 1);
-    if (__builtin_expect(chunk.is_in_columns, 0)) chunk.prefetch_parts(row);
+    if (__builtin_expect(chunk.is_in_columns, 0)) chunk.layout_now()->prefetch_parts(address(row));
     if (const std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
         links != nullptr)
       __builtin_prefetch(&links[row - chunk.first_row], 1);
