@@ -8,6 +8,7 @@
 
 #include "flugs/query.h"
 #include "test/query/naive.h"
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;
@@ -153,6 +154,7 @@ TEST_CASE("parts of every kind give the rows of queries as written") {
   const Query names = sale().select({"l_name", "l_of"}).distinct();
   const Query first = groups.order_by({desc("sum"), "l_note", "l_name"}).limit(40, 3);
   const std::vector<JoinKey> notes = {{"a.l_note", "b.l_note"}};
+  int number = 0;
   for (const Query& part : {groups, many, names.select({"l_name", col("l_of").as("l_note")}), first,
                             groups.distinct(), groups.limit(100'000)}) {
     const Query a = part.as("a");
@@ -164,6 +166,7 @@ TEST_CASE("parts of every kind give the rows of queries as written") {
                  col("a.l_name") >= col("b.l_name")),
           a.join(part.group_by({}, {count().as("all"), max("l_note").as("last")}),
                  {{"a.l_note", "last"}})}) {
+      if (number++ % test::rounds_of(1, 5) != 0) continue;  // each kind, each part
       const Query rows = query.group_by({"a.l_name"}, {count().as("rows"), min("a.l_note")});
       const std::string plan = market().check(rows);
       INFO(plan);
@@ -226,7 +229,7 @@ TEST_CASE("tables, projections and joins with many rows are read as often as bef
        {sale().where(col("l_id") < 5'000), projected, joined, joined.where(col("l_id") > 9)}) {
     const Query counted =
         part.group_by({"l_of"}, {count().as("n")}).select({col("l_of").as("of"), "n"});
-    CHECK_FALSE(has_parts(market().check(part.join(counted, {{"l_of", "of"}}))));
+    CHECK_FALSE(has_parts(market().explain(part.join(counted, {{"l_of", "of"}}))));
   }
   // A join with few rows for what it reads.
   const Query few = sale().join(deal().where(col("o_id") == 77), {{"l_of", "o_id"}});
