@@ -171,6 +171,8 @@ void DeltaScanUnit::for_records(const RowSelection& rows, const RowLayout::Acces
     const std::size_t count =
         rows.positions == nullptr ? std::min(rows.count - i, in_block) : std::size_t{1};
     cells.rows = part.in_row(chunk_.row(row));
+    for (std::size_t at = 0; count > 1 && at < count * part.bytes; at += 64)
+      __builtin_prefetch(cells.rows + kBlocksAhead * block_bytes() + at, 0, 3);
     read(cells, i, count);
     i += count;
   }
