@@ -145,6 +145,7 @@ std::vector<bool> DependentKeys::among(const std::vector<Item>& keys) const {
     std::vector<std::size_t> best_primary;
     for (const Table& table : tables_) {
       std::vector<std::size_t> primary;
+      primary.reserve(table.primary.size());
       for (const std::size_t column : table.primary) primary.push_back(key_of(column));
       if (primary.empty() || std::count(primary.begin(), primary.end(), keys.size()) != 0) continue;
       const std::vector<bool> columns = closure(table.primary);
