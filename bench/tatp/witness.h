@@ -8,6 +8,7 @@
 
 #include "bench/support/scm_model.h"
 #include "bench/support/shared_file.h"
+#include "bench/support/table_layout.h"
 #include "bench/tatp/tatp_state.h"
 #include "flugs/status.h"
 
@@ -62,8 +63,7 @@ struct CrashPlan {
   std::uint64_t journal_bytes = 0;
   std::uint64_t direct_write_bytes = 0;  ///< 0: as in OpenOptions
   IndexPlace index_place = kDefaultIndexPlace;
-  DeltaLayout delta_layout = DeltaLayout::kRows;
-  bool is_in_one_group = false;         ///< all columns of a table are in one group
+  TableLayout layout = TableLayout::kRows;
   bool process_crash_only = false;      ///< commits with Durability::kProcessCrash
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
   bool is_merged = false;  ///< all rows are merged into main behind the load; pool_bytes: used ones

@@ -12,7 +12,6 @@
 #include "tools/children/crash_run.h"
 #include "tools/support/child_process.h"
 #include "tools/support/command.h"
-#include "tools/support/delta_layout.h"
 #include "tools/support/memory_group.h"
 #include "tools/support/tatp_options.h"
 
@@ -85,11 +84,7 @@ class CrashChild {
         task_.populate ? bench::create_tatp_tables(database) : bench::find_tatp_tables(database);
     if (!tables.ok()) return could_not_run(tables.status());
     if (task_.populate) {
-      const TableLayout apart =
-          witness_.plan().is_in_one_group ? TableLayout::kGroups : TableLayout::kColumns;
-      Status status = lay_out_tables(database, witness_.plan().delta_layout == DeltaLayout::kRows
-                                                   ? TableLayout::kRows
-                                                   : apart);
+      Status status = lay_out_tables(database, witness_.plan().layout);
       if (status.ok()) status = populate(database, tables.value());
       if (!status.ok()) return could_not_run(status);
     }

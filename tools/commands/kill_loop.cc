@@ -161,9 +161,7 @@ int run_command(const KillLoopOptions& options) {
   plan.population.parity = true;
   plan.users = options.users;
   plan.index_place = options.index_place;
-  plan.delta_layout =
-      options.layout == TableLayout::kRows ? DeltaLayout::kRows : DeltaLayout::kColumns;
-  plan.is_in_one_group = options.layout == TableLayout::kGroups;
+  plan.layout = options.layout;
   plan.merge_interval_ms = options.merge_interval_ms;
   plan.process_crash_only = options.commit.durability == Durability::kProcessCrash;
   plan.load_threads = default_load_threads();

@@ -1,27 +1,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <string_view>
 
-#include "flugs/database.h"
+#include "bench/support/table_layout.h"
 
 namespace flugs::tools {
 
-/// Layout of the tables that a benchmark makes, in the delta.
-enum class TableLayout {
-  kRows,
-  kColumns,  ///< each column apart
-  kGroups,   ///< all columns of a table in one group
-};
-/// "rows", "columns" or "groups".
-std::string_view to_string(TableLayout layout) noexcept;
+using bench::TableLayout;
 
 /// --layout: of the tables that a benchmark makes.
 void add_layout_option(CLI::App& command, TableLayout& layout);
-
-/// Gives the table, or all tables of the database, the layout. Fails as
-/// Database::set_delta_layout.
-Status lay_out_table(Database& database, TableId table, TableLayout layout);
-Status lay_out_tables(Database& database, TableLayout layout);
 
 }  // namespace flugs::tools
