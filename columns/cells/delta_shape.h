@@ -17,7 +17,7 @@ struct DeltaShape {
   std::uint8_t group(std::size_t column) const noexcept {
     return column < groups.size() ? groups[column] : 0;
   }
-  /// A layout of this shape. The needs' groups are not looked at.
+  /// A layout of this shape. Gives the needs the groups of their columns.
   Result<RowLayout> layout(std::span<CellNeed> needs) const {
     for (std::size_t i = 0; i < needs.size(); ++i) needs[i].group = group(i);
     return RowLayout::make(needs, shape);

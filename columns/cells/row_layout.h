@@ -56,6 +56,9 @@ struct CellNeed {
   std::uint8_t group = 0;  ///< in the shape kColumns: cells of one group share a record; 0: apart
 };
 
+/// Numbers that a group can have, and 0.
+inline constexpr std::size_t kCellGroups = std::size_t{1} << 8 * sizeof(CellLayout::group);
+
 /// The most editions that a column can have: one more than its type can change.
 inline constexpr std::uint16_t kEditionsMax = 255;
 

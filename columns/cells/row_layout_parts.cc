@@ -20,9 +20,9 @@ constexpr std::uint32_t part_bytes(std::uint32_t bits) noexcept {
 static_assert(part_bytes(1) == 1 && part_bytes(9) == 2 && part_bytes(24) == 4);
 static_assert(part_bytes(56) == 8 && part_bytes(128) == 16);
 
-/// The bytes of a record with so many bytes of words, so that it touches few lines.
-constexpr std::uint32_t record_bytes(std::uint32_t bytes) noexcept {
-  return bytes <= 64 ? std::bit_ceil(bytes) : (bytes + 31) / 32 * 32;
+/// The size of a record whose words take `words_bytes`. Padding makes it touch few lines.
+constexpr std::uint32_t record_bytes(std::uint32_t words_bytes) noexcept {
+  return words_bytes <= 64 ? std::bit_ceil(words_bytes) : (words_bytes + 31) / 32 * 32;
 }
 static_assert(record_bytes(8) == 8 && record_bytes(24) == 32 && record_bytes(72) == 96);
 
@@ -36,11 +36,14 @@ void put_part(std::byte* place, std::uint64_t value) noexcept {
   __atomic_store_n(reinterpret_cast<T*>(place), static_cast<T>(value), __ATOMIC_RELAXED);
 }
 
-constexpr std::size_t kGroups = 1u << 8;  // CellLayout::group has 8 bits
+void put_text(std::byte* place, const Cell& cell) noexcept {
+  put_part<std::uint64_t>(place, cell.low);
+  put_part<std::uint64_t>(place + 8, cell.high);
+}
 
 /// The record of each group, by the words of its cells. One without cells has no bytes.
-std::array<RowPart, kGroups> records_of(std::span<const CellLayout> cells) noexcept {
-  std::array<RowPart, kGroups> records{};
+std::array<RowPart, kCellGroups> records_of(std::span<const CellLayout> cells) noexcept {
+  std::array<RowPart, kCellGroups> records{};
   const auto cover = [](RowPart& record, std::uint32_t bit, std::uint32_t words) {
     const auto begin = static_cast<std::uint16_t>(bit / 64 * 8);
     const std::uint32_t end =
@@ -62,7 +65,7 @@ std::array<RowPart, kGroups> records_of(std::span<const CellLayout> cells) noexc
 
 // Records come first, because they consist of words. A group of one cell needs none.
 std::uint32_t RowLayout::place_in_records(std::span<const CellNeed> needs) {
-  std::array<std::vector<std::size_t>, kGroups> members;
+  std::array<std::vector<std::size_t>, kCellGroups> members;
   for (std::size_t i = 0; i < needs.size(); ++i)
     if (needs[i].group != 0 && needs[i].bits != 0) members[needs[i].group].push_back(i);
   std::uint32_t end = kStampBytes;
@@ -111,14 +114,14 @@ bool RowLayout::is_inside_part(const CellLayout& cell) const noexcept {
 }
 
 bool RowLayout::are_records_inside() const noexcept {
-  const std::array<RowPart, kGroups> records = records_of(cells_);
+  const std::array<RowPart, kCellGroups> records = records_of(cells_);
   return std::all_of(records.begin(), records.end(), [&](const RowPart& record) {
     return std::uint32_t{record.offset} + record.bytes <= row_bytes_;
   });
 }
 
 void RowLayout::derive_in_columns() {
-  const std::array<RowPart, kGroups> records = records_of(cells_);
+  const std::array<RowPart, kCellGroups> records = records_of(cells_);
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const CellLayout& cell = cells_[i];
     Access& a = access_[i];
@@ -181,8 +184,7 @@ bool RowLayout::load_null_in_column(const std::byte* row, const Access& a) noexc
 void RowLayout::store_in_record(std::byte* row, const Access& a, const Cell& cell) noexcept {
   std::byte* const place = a.place(row);
   if (a.kind == CellKind::kText) {
-    put_part<std::uint64_t>(place, cell.low);
-    put_part<std::uint64_t>(place + 8, cell.high);
+    put_text(place, cell);
   } else {
     FLUGS_DCHECK((cell.low & ~a.mask) == 0);
     const unsigned shift = a.record().shift;
@@ -200,8 +202,7 @@ void RowLayout::store_in_column(std::byte* row, const Access& a, const Cell& cel
   if (a.is_in_record()) return store_in_record(row, a, cell);
   std::byte* const place = a.place(row);
   if (a.kind == CellKind::kText) {
-    put_part<std::uint64_t>(place, cell.low);
-    put_part<std::uint64_t>(place + 8, cell.high);
+    put_text(place, cell);
   } else {
     FLUGS_DCHECK((cell.low & ~a.mask) == 0);
     switch (a.log2_of_bytes()) {

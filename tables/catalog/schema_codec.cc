@@ -255,7 +255,6 @@ Status decode_delta_layout(SchemaReader& in, TableSchema& schema) {
 
 }  // namespace
 
-// That a name is no column's says the same as in a key.
 Status check_delta_layout(const TableSchema& schema) {
   const SchemaPart table = SchemaPart::of(schema.name);
   if (schema.delta_layout > DeltaLayout::kColumns)

@@ -44,6 +44,8 @@ std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
 
 }  // namespace
 
+static_assert(kColumnGroupsMax < columns::kCellGroups);
+
 columns::DeltaShape delta_shape_of(const TableSchema& schema) {
   if (schema.delta_layout == DeltaLayout::kRows) return {};
   columns::DeltaShape shape{columns::RowShape::kColumns};

@@ -18,8 +18,8 @@ namespace flugs::engine {
 ///
 /// Invariant: chunks whose rows look alike share one layout, which stays until the table goes. Each
 /// layout has a cell, or a constant, for every column that the table has.
-/// Thread-safety: `fits`, `roomy`, `widths_after` and the shape: any thread; the others: RowStore's
-/// grow mutex.
+/// Thread-safety: `fits`, `roomy`, `widths_after` and `shape`: any thread; `set_shape`: the DDL
+/// mutex; the others: RowStore's grow mutex.
 class RowLayouts final {
  public:
   /// The table's; used until the object is gone.
@@ -34,7 +34,6 @@ class RowLayouts final {
   const columns::DeltaShape& shape() const noexcept {
     return *shape_.load(std::memory_order_acquire);
   }
-  /// One thread at a time.
   void set_shape(columns::DeltaShape shape) {
     shapes_.push_back(std::make_unique<const columns::DeltaShape>(std::move(shape)));
     shape_.store(shapes_.back().get(), std::memory_order_release);
