@@ -105,6 +105,7 @@ void each_field(const TableStatistics& s, See&& see) {
   see("hint_index_bytes", s.hint_index_bytes);
   see("catalog_bytes", s.catalog_bytes);
   see("replaced_bytes", s.replaced_bytes);
+  see("read_text_bytes", s.read_text_bytes);
 }
 
 template <typename See>

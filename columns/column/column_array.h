@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/stable_array.h"
 #include "columns/column/column.h"
+#include "columns/column/read_text_memory.h"
 #include "flugs/function_ref.h"
 
 namespace flugs::columns {
@@ -94,6 +95,9 @@ class ColumnArray {
   Iterator begin() const noexcept { return Iterator(&columns_[0]); }
   Iterator end() const noexcept { return Iterator(&columns_[0] + size()); }
 
+  /// Of texts that readers of the table's row groups have made. Row groups count them.
+  ReadTextMemory& read_text_memory() const noexcept { return read_text_memory_; }
+
  private:
   std::unique_ptr<Column> put(std::size_t i, std::unique_ptr<Column> column) noexcept {
     FLUGS_CHECK(i < owned_.size() && column != nullptr);
@@ -110,6 +114,7 @@ class ColumnArray {
   std::vector<std::unique_ptr<Column>> owned_;
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> editions_{0};
+  mutable ReadTextMemory read_text_memory_;
 };
 
 }  // namespace flugs::columns

@@ -58,12 +58,21 @@ MainColumnParts MainColumnParts::of(const MainColumnLayout& layout) noexcept {
   parts.null_bits = end;
   if (encoding == MainEncoding::kPlain && !is_text && layout.null_count != 0)
     end += padded((std::uint64_t{layout.row_count} + 63) / 64 * 8);
+  parts.symbols = end;
+  if (encoding == MainEncoding::kCompressed) {
+    end += padded(std::uint64_t{layout.symbol_count} * 9);
+    parts.starts = end;
+    end +=
+        padded((std::uint64_t{layout.row_count} + kRowsPerTextStart - 1) / kRowsPerTextStart * 8);
+    parts.texts = end;
+    end += padded(layout.text_bytes);
+  }
   parts.bytes = end;
   return parts;
 }
 
-MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group,
-                       TextMemory memory) noexcept
+MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory,
+                       ReadTexts* read_texts) noexcept
     : layout_(&layout),
       domain_(layout, group + layout.parts_offset, memory),
       parts_(group + layout.parts_offset),
@@ -82,10 +91,33 @@ MainColumn::MainColumn(const MainColumnLayout& layout, const std::byte* group,
   if (encoding_ == MainEncoding::kPlain && is_text()) cells_ = begin + parts.cells;
   if (encoding_ == MainEncoding::kPlain && !is_text() && null_count_ != 0)
     null_bits_ = reinterpret_cast<const std::uint64_t*>(begin + parts.null_bits);
+  if (encoding_ == MainEncoding::kCompressed) {
+    FLUGS_CHECK(read_texts != nullptr);
+    read_texts_ = read_texts;
+  }
+}
+
+CompressedTexts MainColumn::compressed_texts(const MainColumnLayout& layout,
+                                             const std::byte* group) noexcept {
+  if (static_cast<MainEncoding>(layout.encoding) != MainEncoding::kCompressed) return {};
+  const MainColumnParts parts = MainColumnParts::of(layout);
+  const std::byte* begin = group + layout.parts_offset;
+  return {{begin + parts.symbols, layout.symbol_count},
+          {reinterpret_cast<const std::uint64_t*>(begin + parts.codes), layout.code_bits},
+          reinterpret_cast<const std::uint64_t*>(begin + parts.starts),
+          {reinterpret_cast<const std::uint8_t*>(begin + parts.texts), layout.text_bytes},
+          layout.row_count};
+}
+
+CompressedTexts MainColumn::compressed_texts() const noexcept {
+  FLUGS_DCHECK(owns_texts());
+  return compressed_texts(*layout_, parts_ - layout_->parts_offset);
 }
 
 Value MainColumn::bound(const std::uint64_t* words) const noexcept {
   if (null_count_ == row_count_) return Value::null();
+  if (owns_texts())
+    return Value::from_bytes(type(), read_texts_->text(static_cast<std::uint32_t>(words[0])));
   if (is_text())
     return Value::from_bytes(type(), domain_.text_at(reinterpret_cast<const std::byte*>(words)));
   return Value::from_raw(type(), static_cast<std::int64_t>(words[0]));
@@ -188,21 +220,28 @@ void MainColumn::integers_at(std::uint32_t first, std::span<const std::uint32_t>
 }
 
 void MainColumn::texts_at(std::uint32_t first, std::span<const std::uint32_t> places,
-                          std::string_view* out) const {
+                          std::string_view* out, TextScratch* scratch) const {
   FLUGS_CHECK(is_text() && (places.empty() || first + places.back() < row_count_));
+  if (owns_texts() && scratch != nullptr && read_texts_->is_full())
+    return read_texts_->compressed().decode(
+        places.size(), [&](std::size_t i) { return first + places[i]; }, *scratch, out);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::uint32_t row = first + places[i];
-    out[i] = code_count() != 0 ? entry_text(packed_code(row))
-                               : domain_.text_at(cells_ + std::size_t{row} * 16);
+    out[i] = code_count() != 0 ? entry_text(packed_code(row)) : plain_text(row);
   }
 }
 
 void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_view* out,
-                       std::uint64_t* nulls) const {
+                       std::uint64_t* nulls, TextScratch* scratch) const {
   FLUGS_CHECK(is_text() && first <= row_count_ && count <= row_count_ - first);
   if (encoding_ == MainEncoding::kPlain) {
     for (std::uint32_t i = 0; i < count; ++i)
       out[i] = domain_.text_at(cells_ + (std::size_t{first} + i) * 16);
+  } else if (owns_texts() && scratch != nullptr && read_texts_->is_full()) {
+    read_texts_->compressed().decode(
+        count, [&](std::size_t i) { return first + static_cast<std::uint32_t>(i); }, *scratch, out);
+  } else if (owns_texts()) {
+    for (std::uint32_t i = 0; i < count; ++i) out[i] = read_texts_->text(first + i);
   } else {
     std::uint32_t buffer[256];
     for (std::uint32_t done = 0; done < count;) {
@@ -234,7 +273,7 @@ void MainColumn::null_words(std::size_t first, std::size_t count, std::uint64_t*
 }
 
 std::uint64_t MainColumn::long_text_bytes() const noexcept {
-  if (!is_text()) return 0;
+  if (!is_text() || owns_texts()) return 0;
   std::uint64_t bytes = 0;
   const auto add = [&](std::string_view text) {
     if (text.size() > text_cell::kInlineBytesMax) bytes += text.size();

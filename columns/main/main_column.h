@@ -10,10 +10,12 @@
 
 #include "base/check.h"
 #include "columns/cells/cell.h"
+#include "columns/main/compressed_texts.h"
 #include "columns/main/main_column_layout.h"
 #include "columns/main/main_domain.h"
 #include "columns/main/main_kernels.h"
 #include "columns/main/main_runs.h"
+#include "columns/main/read_texts.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
 
@@ -99,8 +101,10 @@ class MainColumn {
   static Status audit(const MainColumnLayout& layout, std::span<const std::byte> group,
                       const MainColumnOwner& owner, TextMemory memory);
 
-  /// `layout` has passed `check`, and must stay in place.
-  MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory) noexcept;
+  /// `layout` has passed `check`, and must stay in place. A column of compressed texts needs
+  /// `read_texts`, which has begun with its texts.
+  MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory,
+             ReadTexts* read_texts = nullptr) noexcept;
 
   Type type() const noexcept { return domain_.type(); }
   MainEncoding encoding() const noexcept { return encoding_; }
@@ -133,8 +137,7 @@ class MainColumn {
   }
   std::string_view text(std::uint32_t row) const noexcept {
     FLUGS_DCHECK(row < row_count_ && is_text());
-    return code_count() != 0 ? entry_text(code(row))
-                             : domain_.text_at(cells_ + std::size_t{row} * 16);
+    return code_count() != 0 ? entry_text(code(row)) : plain_text(row);
   }
   Value value(std::uint32_t row) const noexcept;
 
@@ -152,7 +155,15 @@ class MainColumn {
   std::string_view entry_text(std::uint64_t code) const noexcept { return domain_.text(code); }
   Value entry_value(std::uint64_t code) const noexcept;
   const MainDomain& domain() const noexcept { return domain_; }
-  /// Bytes of the texts that are not in their cells; each counts as often as a cell refers to it.
+  /// Whether all its texts are in the group, compressed.
+  bool owns_texts() const noexcept { return read_texts_ != nullptr; }
+  /// Of a column that owns its texts.
+  CompressedTexts compressed_texts() const noexcept;
+  /// The texts of a column of this layout; without rows if they are not compressed.
+  static CompressedTexts compressed_texts(const MainColumnLayout& layout,
+                                          const std::byte* group) noexcept;
+  /// Bytes of the texts that are neither in their cells nor in the group; each counts as often as a
+  /// cell refers to it.
   std::uint64_t long_text_bytes() const noexcept;
   /// Whether each code has the same value in both columns.
   bool has_codes_of(const MainColumn& other) const noexcept {
@@ -172,8 +183,10 @@ class MainColumn {
   // the column itself, not from the records of rows.
   void integers_at(std::uint32_t first, std::span<const std::uint32_t> places,
                    std::int64_t* out) const;
-  void texts_at(std::uint32_t first, std::span<const std::uint32_t> places,
-                std::string_view* out) const;
+  /// With a scratch, compressed texts may be there, until it is used again; else they stay as those
+  /// of `text`.
+  void texts_at(std::uint32_t first, std::span<const std::uint32_t> places, std::string_view* out,
+                TextScratch* scratch = nullptr) const;
 
   // Many rows, from `first` (any) on. first + count <= row_count() (checked).
   /// Codes; code_count() must be from 1 to 2^32.
@@ -185,8 +198,9 @@ class MainColumn {
   /// Payloads; `nulls`, if given, gets (count + 63) / 64 words, a bit per NULL.
   void integers(std::uint32_t first, std::uint32_t count, std::int64_t* out,
                 std::uint64_t* nulls = nullptr) const;
+  /// `scratch`: as of texts_at.
   void texts(std::uint32_t first, std::uint32_t count, std::string_view* out,
-             std::uint64_t* nulls = nullptr) const;
+             std::uint64_t* nulls = nullptr, TextScratch* scratch = nullptr) const;
   void null_bits(std::uint32_t first, std::uint32_t count, std::uint64_t* nulls) const;
 
   // For decoders of the group's records.
@@ -260,7 +274,12 @@ class MainColumn {
   static_assert(MainColumnLayout::kNullTag > text_cell::kInlineBytesMax &&
                 MainColumnLayout::kNullTag != text_cell::kOutOfLine);
 
+  std::string_view plain_text(std::uint32_t row) const noexcept {
+    return cells_ != nullptr ? domain_.text_at(cells_ + std::size_t{row} * 16)
+                             : read_texts_->text(row);
+  }
   bool is_plain_null(std::uint32_t row) const noexcept {
+    if (owns_texts()) return packed()[row] == 0;
     return cells_ != nullptr
                ? cells_[std::size_t{row} * 16 + 15] == std::byte{MainColumnLayout::kNullTag}
                : ((null_bits_[row / 64] >> (row % 64)) & 1) != 0;
@@ -271,6 +290,7 @@ class MainColumn {
   const std::uint64_t* codes_ = nullptr;  // or plain payloads
   const std::byte* cells_ = nullptr;
   const std::uint64_t* null_bits_ = nullptr;
+  ReadTexts* read_texts_ = nullptr;     // of compressed texts
   const std::byte* records_ = nullptr;  // null: single rows are read from the codes
   MainRuns runs_;
   MainDomain domain_;

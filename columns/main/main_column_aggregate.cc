@@ -112,15 +112,17 @@ CodeExtremes extremes_of_blocks(const MainColumn& column, std::size_t first, std
   return found;
 }
 
-MainExtremes extremes_of_cells(const MainColumn& column, std::uint32_t first, std::uint32_t count,
-                               const std::uint64_t* mask) {
+// `text_of(row)` gives the text of a row, until it is called again.
+template <typename TextOf>
+MainExtremes extremes_of_texts(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                               const std::uint64_t* mask, const TextOf& text_of) {
   MainExtremes found;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (mask != nullptr && ((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
     if (column.is_null(first + i)) continue;
-    const Value value = Value::from_bytes(column.type(), column.text(first + i));
-    if (found.min.is_null() || value.as_string() < found.min.as_string()) found.min = value;
-    if (found.max.is_null() || value.as_string() > found.max.as_string()) found.max = value;
+    const std::string_view text = text_of(first + i);
+    if (found.min.is_null() || text < found.min.as_string()) found.min = column.value(first + i);
+    if (found.max.is_null() || text > found.max.as_string()) found.max = column.value(first + i);
   }
   return found;
 }
@@ -181,7 +183,15 @@ MainExtremes MainColumn::extremes(std::uint32_t first, std::uint32_t count,
   if (mask == nullptr && count == row_count_) return {min(), max()};
   if (encoding_ == MainEncoding::kConstant)
     return count_bits(mask, 0, count) != 0 ? MainExtremes{min(), max()} : MainExtremes{};
-  if (cells_ != nullptr) return extremes_of_cells(*this, first, count, mask);
+  if (cells_ != nullptr)
+    return extremes_of_texts(*this, first, count, mask,
+                             [&](std::uint32_t row) { return text(row); });
+  if (owns_texts()) {
+    const CompressedTexts texts = compressed_texts();
+    CompressedTextReader reader(texts);
+    return extremes_of_texts(*this, first, count, mask,
+                             [&](std::uint32_t row) { return reader.text(row); });
+  }
   CodeExtremes found;
   const auto note = [&](const CodeExtremes& part) {
     if (part.min > part.max) return;

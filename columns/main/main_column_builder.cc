@@ -12,6 +12,7 @@
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_distinct.h"
 #include "columns/main/main_kernels.h"
+#include "columns/main/text_compressor.h"
 
 namespace flugs::columns {
 
@@ -24,6 +25,9 @@ struct MainColumnBuilder::Plan {
   std::span<const Cell> cells;
   TextMemory memory;
   std::optional<DistinctValues> distinct;  // sorted, if codes have entries
+  std::unique_ptr<TextCompressor> compressed;
+  std::size_t min_row = 0;  // of texts
+  std::size_t max_row = 0;
 
   bool is_text() const noexcept { return is_text_type(facts.type); }
   bool is_null(std::size_t row) const noexcept {
@@ -45,12 +49,14 @@ struct MainColumnBuilder::Plan {
   void look_at_integers() noexcept;
   void look_at_texts() noexcept;
   void choose(MainEncodings allowed);
+  void compress(bool whatever_it_costs);
   void write_entries(std::byte* at) const noexcept;
   void write_runs(std::byte* ends, std::byte* starts) const noexcept;
   void write_codes(std::byte* at) const noexcept;
   void write_plain_codes(std::byte* at) const noexcept;
   void write_cells(std::byte* at) const noexcept;
   void write_null_bits(std::byte* at) const noexcept;
+  void write_compressed(std::byte* begin, const MainColumnParts& parts) const noexcept;
 };
 
 namespace {
@@ -125,11 +131,13 @@ void MainColumnBuilder::Plan::look_at_texts() noexcept {
     if (min == nullptr || prefix < min_prefix ||
         (prefix == min_prefix && text < text_of(*min, memory))) {
       min = &cells[row];
+      min_row = row;
       min_prefix = prefix;
     }
     if (max == nullptr || prefix > max_prefix ||
         (prefix == max_prefix && text > text_of(*max, memory))) {
       max = &cells[row];
+      max_row = row;
       max_prefix = prefix;
     }
   }
@@ -153,6 +161,9 @@ void MainColumnBuilder::Plan::choose(MainEncodings allowed) {
     distinct->sort(facts.type, memory, facts.nulls != 0);
   else
     distinct.reset();
+  if (is_text() && choice.encoding == MainEncoding::kPlain &&
+      allowed.has(MainEncoding::kCompressed))
+    compress(allowed.is_only_one());
   layout.type = static_cast<std::uint8_t>(facts.type);
   layout.encoding = static_cast<std::uint8_t>(choice.encoding);
   layout.code_bits = static_cast<std::uint8_t>(choice.code_bits);
@@ -170,6 +181,43 @@ void MainColumnBuilder::Plan::choose(MainEncodings allowed) {
     layout.base = layout.min[0] - (facts.nulls != 0 ? 1 : 0);
   }
   layout.parts_bytes = MainColumnParts::of(layout).bytes;
+}
+
+// Compressed texts are read more slowly than cells, so they must save much.
+void MainColumnBuilder::Plan::compress(bool whatever_it_costs) {
+  constexpr std::uint64_t kPercentMax = 40;
+  constexpr std::uint64_t kAny = 1'000'000;
+  auto made = TextCompressor::of(cells, memory, whatever_it_costs ? kAny : kPercentMax);
+  if (made == nullptr) return;
+  compressed = std::move(made);
+  choice = {MainEncoding::kCompressed, false, compressed->length_bits()};
+  layout.symbol_count = static_cast<std::uint32_t>(compressed->symbols().count());
+  layout.text_bytes = compressed->text_bytes();
+  layout.min[0] = min_row;
+  layout.max[0] = max_row;
+  layout.min[1] = layout.max[1] = 0;
+}
+
+void MainColumnBuilder::Plan::write_compressed(std::byte* begin,
+                                               const MainColumnParts& parts) const noexcept {
+  const TextSymbols& symbols = compressed->symbols();
+  for (std::size_t i = 0; i < symbols.count(); ++i) {
+    const std::uint64_t symbol = symbols.symbol(i);
+    std::memcpy(begin + parts.symbols + i * 8, &symbol, 8);
+    begin[parts.symbols + symbols.count() * 8 + i] = std::byte{symbols.length(i)};
+  }
+  Packer packer(begin + parts.codes, choice.code_bits);
+  std::uint64_t at = 0;
+  for (std::size_t row = 0; row < facts.rows; ++row) {
+    if (row % kRowsPerTextStart == 0)
+      std::memcpy(begin + parts.starts + row / kRowsPerTextStart * 8, &at, 8);
+    const std::uint64_t length = compressed->length(row);
+    packer.append(length);
+    at += length == 0 ? 0 : length - 1;
+  }
+  packer.finish();
+  FLUGS_CHECK(at == layout.text_bytes);
+  if (at != 0) std::memcpy(begin + parts.texts, compressed->texts().data(), at);
 }
 
 void MainColumnBuilder::Plan::write_entries(std::byte* at) const noexcept {
@@ -294,7 +342,9 @@ void MainColumnBuilder::write(std::byte* group, std::uint64_t parts_offset,
   const MainColumnParts parts = MainColumnParts::of(written);
   if (written.entry_count != 0) plan.write_entries(begin + parts.entries);
   if (written.run_count != 0) plan.write_runs(begin + parts.run_ends, begin + parts.run_starts);
-  if (plan.choice.encoding != MainEncoding::kPlain) {
+  if (plan.compressed != nullptr) {
+    plan.write_compressed(begin, parts);
+  } else if (plan.choice.encoding != MainEncoding::kPlain) {
     if (written.code_bits != 0) plan.write_codes(begin + parts.codes);
   } else if (plan.is_text()) {
     plan.write_cells(begin + parts.cells);

@@ -82,6 +82,12 @@ class MainColumnChecker {
       case MainEncoding::kPlain:
         return layout_.code_bits == (is_text() ? 0 : 64) && layout_.code_count == 0 &&
                layout_.entry_count == 0 && !has_runs && layout_.null_count < layout_.row_count;
+      case MainEncoding::kCompressed:
+        return is_text() && is_code_width(layout_.code_bits) && layout_.code_count == 0 &&
+               layout_.entry_count == 0 && !has_runs && layout_.null_count < layout_.row_count &&
+               layout_.symbol_count <= TextSymbols::kSymbolsMax &&
+               layout_.text_bytes <= group_.size() && layout_.min[0] < layout_.row_count &&
+               layout_.max[0] < layout_.row_count;
     }
     return false;
   }
@@ -110,11 +116,19 @@ class MainColumnAuditor {
  public:
   MainColumnAuditor(const MainColumnLayout& layout, const std::byte* group, TextMemory memory,
                     const MainColumnChecker& checker)
-      : layout_(layout), memory_(memory), column_(layout, group, memory), checker_(checker) {}
+      : layout_(layout),
+        memory_(memory),
+        texts_(MainColumn::compressed_texts(layout, group)),
+        column_(layout, group, memory, &read_texts_),
+        checker_(checker) {
+    read_texts_.begin(texts_, read_text_memory_);
+  }
 
   Status run() const {
     if (Status s = check_runs(); !s.ok()) return s;
     if (Status s = check_entries(); !s.ok()) return s;
+    if (column_.owns_texts())
+      if (Status s = check_compressed(); !s.ok()) return s;
     return check_rows();
   }
 
@@ -151,6 +165,43 @@ class MainColumnAuditor {
                               fmt::format("entry {} not above the entry before it", code));
     }
     return {};
+  }
+
+  // Symbols have one to eight bytes, each text begins where the one before it ends, and each of its
+  // codes has a symbol.
+  Status check_compressed() const {
+    const TextSymbolsView& symbols = texts_.symbols();
+    for (std::uint32_t i = 0; i < symbols.count(); ++i)
+      if (symbols.length(i) == 0 || symbols.length(i) > TextSymbols::kSymbolBytesMax)
+        return checker_.wrong(fmt::format("symbol {} of 1 to 8 bytes", i),
+                              fmt::format("{}", symbols.length(i)));
+    std::uint64_t at = 0;
+    for (std::uint32_t row = 0; row < texts_.row_count(); ++row) {
+      if (row % kRowsPerTextStart == 0 && texts_.start(row / kRowsPerTextStart) != at)
+        return checker_.wrong(fmt::format("text of row {} at {}", row, at),
+                              fmt::format("{}", texts_.start(row / kRowsPerTextStart)));
+      const std::uint64_t stored = texts_.stored_length(row);
+      const std::uint64_t bytes = stored == 0 ? 0 : stored - 1;
+      const std::span<const std::uint8_t> codes = texts_.all_codes();
+      if (bytes > codes.size() - at || !has_symbols(codes.subspan(at, bytes)))
+        return checker_.wrong(fmt::format("a text of known symbols in row {}", row),
+                              fmt::format("{} bytes at {} of {}", bytes, at, codes.size()));
+      at += bytes;
+    }
+    if (at != texts_.all_codes().size())
+      return checker_.wrong(fmt::format("{} bytes of texts", texts_.all_codes().size()),
+                            fmt::format("{}", at));
+    return {};
+  }
+  bool has_symbols(std::span<const std::uint8_t> codes) const {
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      if (codes[i] == TextSymbols::kEscape) {
+        if (++i == codes.size()) return false;
+      } else if (codes[i] >= texts_.symbols().count()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   bool is_plausible_entry(std::uint64_t code) const {
@@ -212,6 +263,9 @@ class MainColumnAuditor {
 
   const MainColumnLayout& layout_;
   const TextMemory memory_;
+  const CompressedTexts texts_;
+  ReadTextMemory read_text_memory_;
+  mutable ReadTexts read_texts_;
   const MainColumn column_;
   const MainColumnChecker& checker_;
 };

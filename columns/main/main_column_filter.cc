@@ -117,12 +117,14 @@ void filter_runs(const MainColumn& column, std::uint32_t first, std::uint32_t co
   });
 }
 
-void filter_cells(const MainColumn& column, std::uint32_t first, std::uint32_t count,
-                  const MainRange& range, std::uint64_t* mask) {
+// `text_of(row)` gives the text of a row, until it is called again.
+template <typename TextOf>
+void filter_texts(const MainColumn& column, std::uint32_t first, std::uint32_t count,
+                  const MainRange& range, std::uint64_t* mask, const TextOf& text_of) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
-    const bool matches = is_within(column.text(first + i), range.text) != range.outside &&
-                         !column.is_null(first + i);
+    const bool matches =
+        is_within(text_of(first + i), range.text) != range.outside && !column.is_null(first + i);
     if (!matches) mask[i / 64] &= ~(std::uint64_t{1} << (i % 64));
   }
 }
@@ -158,7 +160,15 @@ void MainColumn::filter(std::uint32_t first, std::uint32_t count, const MainRang
   if (range.match == Match::kAll || count == 0) return;
   if (range.match == Match::kNone) return clear_bits(mask, 0, count);
   if (!runs_.empty()) return filter_runs(*this, first, count, range, mask);
-  if (cells_ != nullptr) return filter_cells(*this, first, count, range, mask);
+  if (cells_ != nullptr)
+    return filter_texts(*this, first, count, range, mask,
+                        [&](std::uint32_t row) { return text(row); });
+  if (owns_texts()) {
+    const CompressedTexts texts = compressed_texts();
+    CompressedTextReader reader(texts);
+    return filter_texts(*this, first, count, range, mask,
+                        [&](std::uint32_t row) { return reader.text(row); });
+  }
   const KeepTail tail(mask, count);
   filter_blocks(*this, first / 64, (std::size_t{count} + 63) / 64, range, mask);
 }

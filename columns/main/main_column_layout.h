@@ -16,6 +16,7 @@ enum class MainEncoding : std::uint8_t {
   kDictionary = 3,  ///< value = entry[code], entries sorted, codes bit-packed
   kRunLength = 4,   ///< one code per run of equal rows; value from base, or from entries if any
   kPlain = 5,       ///< 64-bit payloads in an order-preserving form, or text cells
+  kCompressed = 6,  ///< texts as codes of symbols (TextSymbols), each for itself
 };
 
 /// In the pool: one column of a row group. Immutable; its parts are in the same extent, one behind
@@ -28,6 +29,11 @@ enum class MainEncoding : std::uint8_t {
 ///                Doubles that are plain are as ordered_double makes them; NULL is 0
 ///   cells        plain text only: row_count cells of 16 bytes; the tag of NULL is kNullTag
 ///   NULL bits    plain 64-bit payloads with NULLs only: a bit per row, 1 is NULL
+///   symbols      compressed texts only: symbol_count words of 8 bytes, then their lengths in bytes
+///   starts       compressed texts only: per 64 rows a word of 64 bits: where in the texts theirs
+///                begin
+///   texts        compressed texts only: text_bytes bytes, the rows' texts one behind the other
+/// The codes of compressed texts are 0 for NULL, else one more than the bytes of the row's text.
 /// In a column with codes and NULLs, code 0 is NULL's (and entry 0, which is 0 or empty); codes of
 /// values then begin at 1. Codes ascend with the values.
 struct MainColumnLayout {
@@ -39,14 +45,16 @@ struct MainColumnLayout {
   std::uint32_t null_count;
   std::uint32_t entry_count;  ///< 0: codes have no entries
   std::uint32_t run_count;
-  std::uint32_t reserved1;
-  std::uint64_t code_count;  ///< all codes are below it; 0: plain
-  std::uint64_t base;        ///< payload - code, wrapping around; 0 if codes have entries, or plain
-  std::uint64_t min[2];      ///< payload and 0, or text cell; 0 without values
+  std::uint32_t symbol_count;  ///< of compressed texts
+  std::uint64_t code_count;    ///< all codes are below it; 0: plain, or compressed texts
+  std::uint64_t base;    ///< payload - code, wrapping around; 0 if codes have entries, or plain
+  std::uint64_t min[2];  ///< payload and 0, or text cell; 0 without values. Compressed texts: a
+                         ///< row that has it, and 0
   std::uint64_t max[2];
   std::uint64_t parts_offset;  ///< from the beginning of the group; multiple of 64
   std::uint64_t parts_bytes;   ///< multiple of 64
-  std::uint64_t reserved2[3];
+  std::uint64_t text_bytes;    ///< of compressed texts, as they are stored
+  std::uint64_t reserved[2];
   std::uint64_t parts_checksum;  ///< XXH3 of the parts
   std::uint64_t checksum;        ///< XXH3 of the 120 bytes before
 
@@ -77,6 +85,9 @@ struct MainColumnParts {
   std::uint64_t codes = 0;
   std::uint64_t cells = 0;
   std::uint64_t null_bits = 0;
+  std::uint64_t symbols = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t texts = 0;
   std::uint64_t bytes = 0;  ///< of all parts
 
   static MainColumnParts of(const MainColumnLayout& layout) noexcept;
@@ -86,12 +97,22 @@ struct MainColumnParts {
 struct TextMemory {
   static constexpr std::atomic<std::uint64_t> kNone{0};
 
+  static constexpr std::atomic<std::uint64_t> kAll{~std::uint64_t{0}};
+
   const std::byte* base = nullptr;
   const std::atomic<std::uint64_t>* limit = &kNone;  ///< Medium::bytes_word()
+
+  /// Memory of the process from `base` on; the cells are trusted.
+  static TextMemory of_process(const char* base) noexcept {
+    return {reinterpret_cast<const std::byte*>(base), &kAll};
+  }
 
   /// A cell must have been read before, see Medium::bytes.
   std::uint64_t bytes() const noexcept { return limit->load(std::memory_order_acquire); }
 };
+
+/// Rows of compressed texts whose begin has a word.
+inline constexpr std::uint32_t kRowsPerTextStart = 64;
 
 /// Doubles as integers of the same order, NaN last; its own inverse.
 constexpr std::int64_t ordered_double(std::int64_t bits) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "columns/main/main_column_layout.h"
@@ -15,13 +16,16 @@ class MainEncodings {
   static constexpr MainEncodings only(MainEncoding encoding) noexcept {
     return MainEncodings(1u << static_cast<unsigned>(encoding));
   }
+  constexpr MainEncodings without(MainEncoding encoding) const noexcept {
+    return MainEncodings(bits_ & ~(1u << static_cast<unsigned>(encoding)));
+  }
   constexpr bool has(MainEncoding encoding) const noexcept {
     return encoding == MainEncoding::kPlain ||
            ((bits_ >> static_cast<unsigned>(encoding)) & 1) != 0;
   }
   /// Whether it allows just one encoding, which is then used wherever it can hold the column,
   /// whatever it costs.
-  constexpr bool is_only_one() const noexcept { return bits_ != 0xFF; }
+  constexpr bool is_only_one() const noexcept { return std::has_single_bit(bits_); }
 
  private:
   constexpr explicit MainEncodings(unsigned bits) noexcept : bits_(bits) {}

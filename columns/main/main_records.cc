@@ -18,6 +18,10 @@ bool has_cells(const MainColumnLayout& layout) noexcept {
          is_text_type(static_cast<Type>(layout.type));
 }
 
+bool is_compressed(const MainColumnLayout& layout) noexcept {
+  return static_cast<MainEncoding>(layout.encoding) == MainEncoding::kCompressed;
+}
+
 // Whether plain payloads are stored as the column's values.
 bool is_as_stored(const MainColumn& column) noexcept {
   return column.type() != Type::kDouble && !column.has_nulls();
@@ -35,6 +39,7 @@ MainDecoder MainDecoder::of(const MainColumn& column, std::uint32_t first_bit) n
   FLUGS_CHECK(first_bit / 8 <= 0xFFFF);
   MainDecoder made;
   made.type = column.type();
+  if (column.owns_texts()) return made;
   made.has_nulls = column.has_nulls();
   made.byte = static_cast<std::uint16_t>(first_bit / 8);
   made.shift = static_cast<std::uint8_t>(first_bit % 8);
@@ -56,6 +61,7 @@ MainRecords::MainRecords(std::span<const MainColumnLayout> columns)
     : bits_(columns.size(), kNoField) {
   std::uint32_t end = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_compressed(columns[i])) continue;
     const bool is_cell = has_cells(columns[i]);
     const std::uint32_t bits = is_cell ? kCellBytes * 8 : columns[i].code_bits;
     if (bits == 0) continue;

@@ -57,10 +57,10 @@ static_assert(sizeof(MainDecoder) == 40);
 /// A second copy of the codes and cells of a group, row by row. A reader of one row of a wide table
 /// finds them in a cache line or two, instead of one per column. Scans read the columns.
 ///
-/// A record has a field for each column, in the order of the columns. Codes and plain payloads have
-/// `code_bits` bits, within the 8 bytes from the byte in which they begin. Plain text cells have 16
-/// whole bytes. The places of the fields follow from the columns' layouts alone.
-/// Source: "Fractured Mirrors" (Ramamurthy, DeWitt, Su; VLDB 2002), within a row group.
+/// A record has a field for each column but compressed texts, in the order of the columns. Codes
+/// and plain payloads have `code_bits` bits, within the 8 bytes from the byte in which they begin.
+/// Plain text cells have 16 whole bytes. The places of the fields follow from the columns' layouts
+/// alone. Source: "Fractured Mirrors" (Ramamurthy, DeWitt, Su; VLDB 2002), within a row group.
 class MainRecords {
  public:
   /// With fewer fields rows are read from the columns.

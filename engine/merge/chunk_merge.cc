@@ -199,6 +199,51 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   return status;
 }
 
+// Texts that are compressed in a group leave the pool for the memory of the merge: they are
+// compressed again, with the symbols of the texts that are left.
+void ChunkMerge::gather_compressed(const columns::MainColumn& from, ColumnData& data) const {
+  const RowGroup& group = *rows_.group(chunk_);
+  const columns::CompressedTexts texts = from.compressed_texts();
+  columns::CompressedTextReader reader(texts);
+  std::vector<std::size_t> ends;
+  ends.reserve(stored_.size());
+  data.texts = " ";  // no text begins at offset 0
+  for (const std::uint32_t offset : stored_) {
+    data.texts += reader.text(group.readable_place_of(offset));
+    ends.push_back(data.texts.size());
+  }
+  std::size_t begin = 1;
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const std::string_view text = std::string_view(data.texts).substr(begin, ends[i] - begin);
+    columns::Cell cell =
+        text.size() <= columns::text_cell::kInlineBytesMax
+            ? columns::text_cell::make_inline(text)
+            : columns::text_cell::make_out_of_line(begin, static_cast<std::uint32_t>(text.size()));
+    cell.is_null = from.is_null(group.readable_place_of(stored_[i]));
+    data.cells.push_back(cell);
+    begin = ends[i];
+  }
+  data.is_in_memory = true;
+}
+
+columns::MainColumnBuilder ChunkMerge::builder_of(const columns::Column& column,
+                                                  const ColumnData& data) const {
+  using columns::MainEncoding;
+  using columns::MainEncodings;
+  if (!column.is_text())
+    return columns::MainColumnBuilder::of_integers(column.type(), data.payloads, data.nulls);
+  if (data.is_in_memory)
+    return columns::MainColumnBuilder::of_texts(column.type(), data.cells,
+                                                columns::TextMemory::of_process(data.texts.data()),
+                                                MainEncodings::only(MainEncoding::kCompressed));
+  // Texts of a key are compared often, each for itself.
+  const MainEncodings allowed = column.is_in_key()
+                                    ? MainEncodings::all().without(MainEncoding::kCompressed)
+                                    : MainEncodings::all();
+  return columns::MainColumnBuilder::of_texts(
+      column.type(), data.cells, {pool_.base(), &pool_.medium().bytes_word()}, allowed);
+}
+
 Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData& data) {
   const bool nullable = column.nullable();
   if (column.is_dropped()) {  // NULL in every row takes no room
@@ -212,6 +257,11 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
     }
     return {};
   }
+  if (const RowGroup* group = rows_.group(chunk_); group != nullptr && column.is_text())
+    if (const columns::MainColumn& from = group->column(index); from.owns_texts()) {
+      gather_compressed(from, data);
+      return {};
+    }
   if (column.is_text()) return gather_texts(index, column, data);
   data.payloads.resize(stored_.size());
   if (nullable) data.nulls.resize(stored_.size());
@@ -251,15 +301,12 @@ Status ChunkMerge::build() {
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
   builders.reserve(columns);
-  const columns::TextMemory memory{pool_.base(), &pool_.medium().bytes_word()};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < columns; ++i) {
     columns::Column& column = *table_.columns[i];
     if (Status s = gather(i, column, data[i]); !s.ok()) return s;
-    builders.push_back(column.is_text() ? columns::MainColumnBuilder::of_texts(
-                                              column.type(), data[i].cells, memory)
-                                        : columns::MainColumnBuilder::of_integers(
-                                              column.type(), data[i].payloads, data[i].nulls));
+    builders.push_back(builder_of(column, data[i]));
+    has_compressed_ |= builders.back().encoding() == columns::MainEncoding::kCompressed;
     builders.back().set_edition(column.edition());
     bytes += builders.back().parts_bytes();
   }

@@ -64,12 +64,16 @@ class ChunkMerge {
   const Counts& counts() const noexcept { return counts_; }
   /// No row was left: the chunk is empty, and its row ids can be used again.
   bool is_empty() const noexcept { return is_empty_; }
+  /// The group has texts compressed: their former places in the column's heap are waste.
+  bool has_compressed() const noexcept { return has_compressed_; }
 
  private:
   struct ColumnData {
     std::vector<std::int64_t> payloads;
     std::vector<std::uint8_t> nulls;
     std::vector<columns::Cell> cells;
+    std::string texts;          // of cells that do not lead into the pool
+    bool is_in_memory = false;  // whether they do not
   };
 
   Status choose_rows();
@@ -82,6 +86,9 @@ class ChunkMerge {
                           const columns::Column& edition) const noexcept;
   Status gather(std::size_t index, columns::Column& column, ColumnData& data);
   Status gather_texts(std::size_t index, columns::Column& column, ColumnData& data);
+  void gather_compressed(const columns::MainColumn& from, ColumnData& data) const;
+  columns::MainColumnBuilder builder_of(const columns::Column& column,
+                                        const ColumnData& data) const;
   Status build();
   Result<pmem::Extent> allocate(std::uint64_t bytes);
   bool is_read_by_row(const columns::MainRecords& records) const noexcept;
@@ -114,6 +121,7 @@ class ChunkMerge {
   bool gives_former_back_ = false;
   bool wants_row_ids_ = false;
   bool is_empty_ = false;
+  bool has_compressed_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere
   pmem::Purpose purpose_ = pmem::Purpose::kReclaim;
   pmem::Persister persister_;

@@ -161,12 +161,17 @@ Status TableMerge::rewrite_columns() {
 }
 
 // A merge of everything begins columns anew that found no room for that before its chunks were
-// merged, and takes the chunks that need the columns' former data once more. A transaction that
-// stays open for too long ends this step early, without an error.
+// merged, or whose texts are compressed in groups now, and takes the chunks that need the columns'
+// former data once more. A transaction that stays open for too long ends this step early, without
+// an error.
 Status TableMerge::rewrite_the_rest() {
-  if (!std::exchange(columns_lack_room_, false) || options_.scope != MergeScope::kEverything ||
-      !table_.has_replaced())
+  const bool lacked_room = std::exchange(columns_lack_room_, false);
+  if (has_left_texts_.exchange(false, std::memory_order_relaxed)) {
+    table_.reclaim_checks().forget();
+  } else if (!lacked_room) {
     return {};
+  }
+  if (options_.scope != MergeScope::kEverything || !table_.has_replaced()) return {};
   if (!release_when_unread()) return is_stopped() ? too_old() : Status();
   candidates_.clear();
   const std::uint32_t before = report_.columns_rewritten;
@@ -197,6 +202,11 @@ void TableMerge::release_now_or_later() {
   table_.note_readers_of_replaced(ended);
   report_.releases_later = !wait_for_transactions(ended);
   if (!report_.releases_later) release();
+}
+
+void TableMerge::replace_read_texts() {
+  table_.replace_read_texts();
+  table_.note_readers_of_replaced(slots_.advance());
 }
 
 void TableMerge::release_if_unread() {
@@ -390,6 +400,8 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
     return {};
   }
   if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
+  if (merge.has_compressed() && candidate.origin != Origin::kGroup)
+    has_left_texts_.store(true, std::memory_order_relaxed);
   const ChunkMerge::Counts& counts = merge.counts();
   const std::lock_guard guard(report_mutex_);
   if (merge.is_empty()) {

@@ -71,6 +71,8 @@ class TableMerge {
   bool has_wasteful_columns() const { return !wasteful_columns(false).empty(); }
   /// Frees what earlier merges kept for readers, if these have ended.
   void release_if_unread();
+  /// Lets go of the texts that readers have made of compressed ones. release_if_unread frees them.
+  void replace_read_texts();
   const MergeReport& report() const noexcept { return report_; }
 
  private:
@@ -146,8 +148,9 @@ class TableMerge {
   const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;
   bool has_chosen_ = false;
-  std::uint64_t free_rows_left_ = 0;        // of the table, once what is chosen so far is merged
-  mutable bool columns_lack_room_ = false;  // some wait, or found no room
+  std::uint64_t free_rows_left_ = 0;         // of the table, once what is chosen so far is merged
+  mutable bool columns_lack_room_ = false;   // some wait, or found no room
+  std::atomic<bool> has_left_texts_{false};  // in the heaps of columns, where no row has them now
   std::vector<Candidate> candidates_;
   std::vector<const Candidate*> emptied_later_;  // there was no room for a chunk of rows
   std::mutex report_mutex_;                      // protects report_, done_ and emptied_later_

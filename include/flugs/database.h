@@ -161,6 +161,9 @@ struct TableStatistics {
   /// Chunks and index runs that merges have replaced. They are given back after the end of the
   /// transactions that may read them.
   std::uint64_t replaced_bytes = 0;
+  /// DRAM of texts that row groups hold compressed and that were read
+  /// (MergePolicy::read_text_bytes_max).
+  std::uint64_t read_text_bytes = 0;
   std::vector<ColumnStatistics> columns;
 };
 

@@ -158,6 +158,10 @@ struct MergePolicy {
   /// As MergeOptions::ends_old_transactions. Without it a table is not merged while a transaction
   /// is open that was already open when the table was examined before.
   bool ends_old_transactions = false;
+  /// Texts that row groups hold compressed are made anew in memory when they are first read, and
+  /// stay for the next readers. When those of the table take more bytes than this, the thread lets
+  /// go of all; their memory is free when the transactions have ended that were open then.
+  std::uint64_t read_text_bytes_max = std::uint64_t{64} << 20;
 
   /// A delta with this many bytes gets no further chunk: writes that need one fail with kBusy until
   /// any merge has made it smaller. From there on merges by policy ignore idle processors, quiet

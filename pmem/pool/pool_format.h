@@ -16,7 +16,7 @@ namespace flugs::pmem {
 // buffer it is at offset 0, in a file in the root object of libpmemobj. docs/format.md draws it.
 
 inline constexpr std::array<char, 8> kPoolMagic = {'f', 'l', 'u', 'g', 's', 'P', 'L', '\n'};
-inline constexpr std::uint32_t kFormatVersion = 12;
+inline constexpr std::uint32_t kFormatVersion = 13;
 /// Feature bits that this version knows. An unknown compatible bit is ignored; with an unknown
 /// incompatible bit the pool must not be opened.
 inline constexpr std::uint64_t kGrownFeature = 1;    ///< PoolHeader::created_bytes is in use

@@ -301,7 +301,8 @@ ColumnView DeltaScanUnit::row_by_row(std::uint32_t column, const RowSelection& r
   return out.view(any_null);
 }
 
-ColumnView DeltaScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView DeltaScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out,
+                                 columns::TextScratch* /*scratch*/) const {
   if (is_read_by_row(column)) return row_by_row(column, rows, out);
   if (domain_of(column) != nullptr) return decoded(column, rows, out);
   if (lane_of(schema_[column].type) == Lane::kText) return direct_texts(column, rows, out);

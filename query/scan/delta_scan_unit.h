@@ -41,7 +41,8 @@ class DeltaScanUnit : public ScanUnit {
   bool may_be_null(std::uint32_t column) const noexcept override {
     return table_.columns[column]->nullable();
   }
-  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out,
+                    columns::TextScratch* scratch) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView row_ids(const RowSelection& rows, Vec& out) const override {
     std::int64_t* ids = out.ints(rows.count);

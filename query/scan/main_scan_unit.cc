@@ -49,10 +49,11 @@ bool spread(const std::uint64_t* bits, std::size_t count, std::uint8_t* out) noe
   return any != 0;
 }
 
-ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& rows, Vec& out) {
+ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& rows, Vec& out,
+                       columns::TextScratch* texts) {
   const std::span places(rows.positions, rows.count);
   if (form == Form::kText)
-    column.texts_at(rows.first, places, out.texts(rows.count));
+    column.texts_at(rows.first, places, out.texts(rows.count), texts);
   else
     column.integers_at(rows.first, places, out.ints(rows.count));
   if (!column.has_nulls()) return out.view(false);
@@ -66,13 +67,13 @@ ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& 
 }
 
 ColumnView read_dense(const MainColumn& column, Form form, std::uint32_t first, std::size_t count,
-                      Vec& out) {
+                      Vec& out, columns::TextScratch* texts) {
   FLUGS_CHECK(count <= kBatchRows);
   std::uint64_t bits[kBatchRows / 64] = {};
   std::uint64_t* nulls = column.has_nulls() ? bits : nullptr;
   const auto n = static_cast<std::uint32_t>(count);
   if (form == Form::kText)
-    column.texts(first, n, out.texts(count), nulls);
+    column.texts(first, n, out.texts(count), nulls, texts);
   else
     column.integers(first, n, out.ints(count), nulls);
   return out.view(nulls != nullptr && spread(nulls, count, out.nulls(count)));
@@ -107,14 +108,17 @@ MainScanUnit::MainScanUnit(std::string table, const Schema& schema,
   FLUGS_CHECK(rows_ != nullptr);
 }
 
-ColumnView MainScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+ColumnView MainScanUnit::values(std::uint32_t column, const RowSelection& rows, Vec& out,
+                                columns::TextScratch* texts) const {
   FLUGS_DCHECK(extent_of(rows) <= row_count_ && rows.first <= row_count_ - extent_of(rows));
   const MainColumn& from = *columns_[column];
   const Form form = form_of(lane_of(schema_[column].type));
-  if (is_sparse(rows)) return read_sparse(from, form, rows, out);
-  if (rows.positions == nullptr) return read_dense(from, form, rows.first, rows.count, out);
+  // Compressed texts of rows that are not selected need not be read.
+  if (is_sparse(rows) || (rows.positions != nullptr && from.owns_texts()))
+    return read_sparse(from, form, rows, out, texts);
+  if (rows.positions == nullptr) return read_dense(from, form, rows.first, rows.count, out, texts);
   thread_local Vec scratch;
-  const ColumnView dense = read_dense(from, form, rows.first, extent_of(rows), scratch);
+  const ColumnView dense = read_dense(from, form, rows.first, extent_of(rows), scratch, texts);
   return gather(dense, form, rows.positions, rows.count, out);
 }
 
@@ -144,8 +148,15 @@ ColumnView MainScanUnit::codes_by_value(std::uint32_t column, const RowSelection
   std::uint32_t* codes = out.codes(rows.count);
   std::uint8_t* nulls = out.nulls(rows.count);
   bool any_null = false;
+  const columns::CompressedTexts texts =
+      from.owns_texts() ? from.compressed_texts() : columns::CompressedTexts();
+  columns::CompressedTextReader reader(texts);
+  const auto value_at = [&](std::uint32_t row) {
+    if (!from.owns_texts() || from.is_null(row)) return from.value(row);
+    return Value::from_bytes(from.type(), reader.text(row));
+  };
   for (std::size_t i = 0; i < rows.count; ++i) {
-    const Value value = from.value(place(rows, i));
+    const Value value = value_at(place(rows, i));
     nulls[i] = value.is_null() ? 1 : 0;
     any_null |= value.is_null();
     codes[i] = value.is_null() ? 0 : code_of_value(column, value);

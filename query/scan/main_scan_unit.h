@@ -69,7 +69,8 @@ class MainScanUnit : public ScanUnit {
     return columns_[column];
   }
   std::uint32_t domain_code(std::uint32_t column, std::uint64_t entry) const override;
-  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out,
+                    columns::TextScratch* scratch) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView row_ids(const RowSelection& rows, Vec& out) const override {
     std::int64_t* ids = out.ints(rows.count);

@@ -94,8 +94,10 @@ class ScanUnit {
                               std::uint64_t* mask) const noexcept = 0;
   /// Number of MVCC entries in main that `visible` has read one by one.
   virtual std::uint64_t entries_read() const noexcept { return 0; }
-  /// Values of a column, in the lane of its type.
-  virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
+  /// Values of a column, in the lane of its type. With a scratch, texts may be there, until it is
+  /// used again; else they stay as long as the transaction.
+  virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out,
+                            columns::TextScratch* scratch) const = 0;
   /// The same as codes of the column's domain. Fails with kCorrupt.
   virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
 

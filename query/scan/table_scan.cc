@@ -51,6 +51,7 @@ TableScan::Local::Local(const TableScan& scan)
       positions(kBatchRows),
       chosen(kBatchRows),
       columns(scan.plain_schema_.size()),
+      texts(scan.plain_schema_.size()),
       outputs(scan.outputs_.size()) {
   batch.columns.resize(columns.size());
   output.columns.resize(outputs.size());
@@ -365,8 +366,9 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const ScanUnit& unit, Row
   const bool by_code = filter.on_codes && !filter.on_codes->lookup->by_value;
   local.batch.rows = rows.count;
   for (const std::uint32_t column : filter.columns)
-    local.batch.columns[column] = by_code ? unit.codes(column, rows, local.columns[column])
-                                          : unit.values(column, rows, local.columns[column]);
+    local.batch.columns[column] =
+        by_code ? unit.codes(column, rows, local.columns[column])
+                : unit.values(column, rows, local.columns[column], &local.texts[column]);
   (by_code ? filter.tested_on_codes : filter.tested_by_value)
       .fetch_add(rows.count, std::memory_order_relaxed);
   const std::size_t chosen =
@@ -428,7 +430,7 @@ ColumnView TableScan::read(const Output& output, const ScanUnit& unit, const Row
                            Vec& out) const {
   if (output.column == kRowIds) return unit.row_ids(rows, out);
   return output.as_codes ? unit.codes(output.column, rows, out)
-                         : unit.values(output.column, rows, out);
+                         : unit.values(output.column, rows, out, nullptr);
 }
 
 void TableScan::run_batch(const ScanUnit& unit, RowSelection rows, std::uint64_t narrowed,

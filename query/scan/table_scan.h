@@ -77,7 +77,8 @@ class TableScan : public Source {
     std::vector<std::uint64_t> mask;
     std::vector<std::uint32_t> positions;
     std::vector<std::uint32_t> chosen;
-    std::vector<Vec> columns;  // columns of the table, for filters
+    std::vector<Vec> columns;                 // columns of the table, for filters
+    std::vector<columns::TextScratch> texts;  // of these
     std::vector<Vec> outputs;
     Batch batch;  // of the table's columns
     Batch output;

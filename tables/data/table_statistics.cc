@@ -38,6 +38,7 @@ TableStatistics statistics_of(const TableData& data, const FreeRows& free_rows) 
   statistics.delta_bytes = data.rows.delta_bytes();
   statistics.main_bytes = statistics.group_bytes;
   statistics.hint_index_bytes = hint_bytes_of(data);
+  statistics.read_text_bytes = data.columns.read_text_memory().bytes();
   statistics.replaced_bytes = data.rows.replaced_bytes() + data.runs.replaced_bytes();
   return statistics;
 }

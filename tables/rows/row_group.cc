@@ -134,6 +134,7 @@ std::span<const std::byte> RowGroup::extent() const noexcept {
 Status RowGroup::load_columns() {
   const columns::ColumnArray& columns = table_columns_;
   columns_.reserve(layout_.column_count);
+  read_texts_.resize(layout_.column_count);
   for (std::size_t i = 0; i < layout_.column_count; ++i) {
     const std::string name = fmt::format("{}: {}, column {}, row group {}", pool_.path(), owner_,
                                          columns[i]->name(), layout_.chunk_index);
@@ -148,10 +149,29 @@ Status RowGroup::load_columns() {
     if (!columns[i]->nullable() && layout.null_count != 0 && !columns[i]->is_dropped())
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
                      layout.null_count);
-    columns_.emplace_back(layout, extent().data(), text_memory_);
+    columns_.emplace_back(layout, extent().data(), text_memory_, read_texts_of(i));
   }
   kept_codes_ = std::make_unique<columns::KeptCodes[]>(columns_.size());
   return {};
+}
+
+// Null for a column whose texts are not compressed. Its layout has been checked.
+columns::ReadTexts* RowGroup::read_texts_of(std::size_t i) {
+  const columns::CompressedTexts texts =
+      columns::MainColumn::compressed_texts(column_layouts()[i], extent().data());
+  if (texts.row_count() == 0) return nullptr;
+  read_texts_[i] = std::make_unique<columns::ReadTexts>();
+  read_texts_[i]->begin(texts, table_columns_.read_text_memory());
+  return read_texts_[i].get();
+}
+
+// Threads without a transaction compare texts of keys, when they make or clean an index. These stay
+// as long as the group.
+void RowGroup::take_read_texts(TakenTexts& taken) const {
+  for (std::size_t i = 0; i < read_texts_.size(); ++i) {
+    if (read_texts_[i] == nullptr || table_columns_[i]->is_in_key()) continue;
+    if (auto made = read_texts_[i]->take(); made != nullptr) taken.push_back(std::move(made));
+  }
 }
 
 bool RowGroup::keeps_codes(std::size_t column) const noexcept {
@@ -358,7 +378,8 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
 // This also finds a mistake of the code that wrote the records: their checksum would confirm it.
 Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t column) const {
   if (!fields.has_field(column)) return {};
-  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_);
+  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_,
+                                 read_texts_[column].get());
   const std::uint32_t row = fields.first_difference(column, from, records().data());
   if (row == from.row_count()) return {};
   return Status(StatusCode::kCorrupt,

@@ -206,6 +206,11 @@ class RowGroup {
     return record(readable_place_of(offset));
   }
 
+  /// Takes the texts that readers have made of compressed ones, but for those of keys. They must
+  /// stay until every transaction has ended that may have found one.
+  using TakenTexts = std::vector<std::unique_ptr<columns::ReadTexts::Made>>;
+  void take_read_texts(TakenTexts& taken) const;
+
   /// Full audit of the columns: `visit` for each, damaged or not.
   void audit(FunctionRef<void(std::size_t column, const Status&)> visit) const;
   /// Frees the version blocks, but not the group itself.
@@ -259,6 +264,7 @@ class RowGroup {
   Status check_parts() const;
   Status check_places() const;
   Status load_columns();
+  columns::ReadTexts* read_texts_of(std::size_t i);
   Status load_records();
   Status audit_records(const columns::MainRecords& fields, std::size_t column) const;
   std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
@@ -278,6 +284,7 @@ class RowGroup {
   std::string owner_;
   const columns::TextMemory text_memory_;
   const RowPlacesLayout* places_ = nullptr;
+  std::vector<std::unique_ptr<columns::ReadTexts>> read_texts_;  // by column, of compressed ones
   std::vector<columns::MainColumn> columns_;
   std::vector<columns::MainDecoder> decoders_;  // by column; none without records
   const std::byte* records_ = nullptr;

@@ -61,9 +61,10 @@ const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept 
   const columns::MainColumnLayout layout =
       i < columns_.size() ? relabelled_layout(i, wanted.type()) : constant_layout(wanted);
   const std::byte* parts = extent().data();
+  columns::ReadTexts* const texts = i < columns_.size() ? read_texts_[i].get() : nullptr;
   auto made = std::make_unique<Made>(
-      Made{layout, columns::MainColumn(layout, parts, text_memory_), edition});
-  made->column = columns::MainColumn(made->layout, parts, text_memory_);
+      Made{layout, columns::MainColumn(layout, parts, text_memory_, texts), edition});
+  made->column = columns::MainColumn(made->layout, parts, text_memory_, texts);
   const MadeColumns* before = made_.load(std::memory_order_relaxed);
   auto list =
       before == nullptr ? std::make_unique<MadeColumns>() : std::make_unique<MadeColumns>(*before);
@@ -129,7 +130,7 @@ bool RowGroup::is_up_to_date() const noexcept {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const columns::Column& column = *table_columns_[i];
     if (!is_of_former_edition(i) || column.is_dropped()) continue;
-    if (is_of_other_type(i) || column.is_text()) return false;
+    if (is_of_other_type(i) || (column.is_text() && !columns_[i].owns_texts())) return false;
   }
   return true;
 }

@@ -93,7 +93,8 @@ bool RowStore::has_values_of(std::size_t column, std::uint16_t edition,
     if (const RowGroup* group = chunk.group_now(); group == nullptr) {
       if (chunk.layout->bits(column) != 0 && chunk.layout->edition(column) == edition) return true;
     } else if (in_groups && column < group->column_count() && group->edition(column) == edition &&
-               group->column(column).null_count() != group->stored_rows()) {
+               group->column(column).null_count() != group->stored_rows() &&
+               !group->column(column).owns_texts()) {
       return true;
     }
   }

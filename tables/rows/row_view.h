@@ -50,6 +50,11 @@ struct RowView {
   std::string_view text(const columns::Column& column, std::size_t i) const noexcept {
     return is_in_group() ? group->column(i).text(place) : column.text(*layout, cells, i);
   }
+  /// Whether the row's text is in the heap of the edition of its column, so that another row of the
+  /// edition can have it, too.
+  bool has_text_of_edition(std::size_t i) const noexcept {
+    return !is_in_group() || !group->column(i).owns_texts();
+  }
   /// Whether the value equals a checked, normalised one (NULL equals NULL).
   bool equals(const columns::Column& column, std::size_t i, const Value& value) const noexcept {
     if (!is_in_group()) return column.equals(*layout, cells, i, value);

@@ -144,9 +144,28 @@ Status ColumnReclaim::rewrite_column(std::size_t number) {
   return columns_.begin_edition(number, data_.columns[number]->type());
 }
 
+// A group that has its texts needs nothing of its edition, but names its number. Too many of them
+// would use the numbers up.
+bool ColumnReclaim::names_one_of_many(const RowGroup& group) const {
+  constexpr int kEditionsMax = 8;
+  for (std::size_t i = 0; i < std::min(group.column_count(), data_.columns.size()); ++i) {
+    const columns::Column& column = *data_.columns[i];
+    if (column.is_dropped() || group.edition(i) == column.edition()) continue;
+    int editions = 0;
+    bool is_first = false;
+    for (const columns::Column* former = column.former(); former != nullptr;
+         former = former->former()) {
+      ++editions;
+      is_first = former->former() == nullptr && group.edition(i) == former->edition();
+    }
+    if (editions >= kEditionsMax && !is_first) return true;
+  }
+  return false;
+}
+
 bool ColumnReclaim::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
   if (const RowGroup* group = data_.rows.group(chunk); group != nullptr)
-    return !group->is_up_to_date();
+    return !group->is_up_to_date() || names_one_of_many(*group);
   const columns::RowLayout& layout = data_.rows.layout(data_.rows.first_row_of(chunk));
   if (layout.editions() == data_.columns.editions()) return false;
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {

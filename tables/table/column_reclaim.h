@@ -59,6 +59,9 @@ class ColumnReclaim final {
   /// Whether the chunk has cells of a former edition that owns at least `bytes` in the pool, or the
   /// group has columns that a merge would rewrite: only then can such an edition go.
   bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
+  /// Whether the group names an edition between the first and the newest, of a column that has
+  /// many.
+  bool names_one_of_many(const RowGroup& group) const;
   bool has_left_over() const noexcept;
   /// Frees what former editions without rows own; returns bytes in the pool. Call it when no
   /// transaction is left that began before the last such row went, or before a column was

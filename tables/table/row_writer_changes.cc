@@ -63,7 +63,8 @@ Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValu
     const Value value = change == changes.rend()
                             ? view.value(column, i)
                             : columns::normalised(change->value, column.type());
-    const bool is_shared = change == changes.rend() && view.edition(i) == column.edition();
+    const bool is_shared = change == changes.rend() && view.edition(i) == column.edition() &&
+                           view.has_text_of_edition(i);
     Result<columns::Cell> cell =
         is_shared ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
                   : column.encode(value, context_.unflushed, context_.slot->persister());

@@ -88,7 +88,13 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
           has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
 }
 
+void Table::replace_read_texts() {
+  data_.rows.for_each_group(
+      [this](const RowGroup& group) { group.take_read_texts(replaced_texts_); });
+}
+
 void Table::release_replaced() {
+  replaced_texts_.clear();
   data_.rows.release_replaced();
   columns_.settle_editions();
   data_.runs.release_replaced();

@@ -98,7 +98,15 @@ class Table final {
   Mutex& merge_mutex() noexcept { return merge_mutex_; }
   // Chunks that merges have replaced, and the row ids of chunks that they emptied, are kept until
   // no transaction is left that may read them. Under merge_mutex().
-  bool has_replaced() const { return data_.rows.has_replaced() || data_.runs.has_replaced(); }
+  bool has_replaced() const {
+    return data_.rows.has_replaced() || data_.runs.has_replaced() || !replaced_texts_.empty();
+  }
+  /// Bytes of memory of texts that readers of row groups have made of compressed ones.
+  std::uint64_t read_text_bytes() const noexcept {
+    return data_.columns.read_text_memory().bytes();
+  }
+  /// Readers make them anew; those that are there are replaced.
+  void replace_read_texts();
   /// Only transactions that began before `time` may read what has been replaced so far.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
@@ -114,6 +122,7 @@ class Table final {
   void set_merge_policy(const MergePolicy& policy) {
     merge_record_.set_policy(policy);
     data_.rows.set_delta_bytes_max(policy.delta_bytes_max);
+    data_.columns.read_text_memory().set_limit(policy.read_text_bytes_max);
   }
   IndexRuns& runs() noexcept { return data_.runs; }
   const IndexRuns& runs() const noexcept { return data_.runs; }
@@ -145,6 +154,7 @@ class Table final {
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   std::uint64_t refusals_ = 0;                 // at the last merge; under merge_mutex_
   ReclaimChecks reclaim_checks_;               // under merge_mutex_
+  RowGroup::TakenTexts replaced_texts_;        // under merge_mutex_
   MergeRecord merge_record_;
   RowSweep row_sweep_{data_, free_rows_};
   IndexBuild index_build_{data_, row_sweep_};

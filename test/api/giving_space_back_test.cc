@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 
@@ -19,7 +20,9 @@ std::uint64_t bytes_on_medium(const std::string& path) {
   return static_cast<std::uint64_t>(info.st_blocks) * 512;
 }
 
-std::string long_text(std::int64_t id) { return std::to_string(id) + std::string(700, 'l'); }
+std::string long_text(std::int64_t id) {
+  return std::to_string(id) + Random(static_cast<std::uint64_t>(id)).noise(700);
+}
 
 TableSchema schema_of(const std::string& name) {
   TableSchema schema(name);

@@ -13,9 +13,9 @@ using columns::MainEncoding;
 using columns::MainEncodings;
 using columns::ValueBounds;
 
-constexpr MainEncoding kDamagedEncodings[] = {MainEncoding::kConstant, MainEncoding::kPacked,
+constexpr MainEncoding kDamagedEncodings[] = {MainEncoding::kConstant,   MainEncoding::kPacked,
                                               MainEncoding::kDictionary, MainEncoding::kRunLength,
-                                              MainEncoding::kPlain};
+                                              MainEncoding::kPlain,      MainEncoding::kCompressed};
 
 MainColumnGroup random_group(Random& random) {
   MainColumnShape shape;
@@ -25,7 +25,7 @@ MainColumnGroup random_group(Random& random) {
   shape.run_rows = random.below(2) == 0 ? 40 : 1;
   shape.null_percent = random.below(2) == 0 ? 10 : 0;
   return {shape.type, random_values(shape, random),
-          MainEncodings::only(kDamagedEncodings[random.below(5)])};
+          MainEncodings::only(kDamagedEncodings[random.below(std::size(kDamagedEncodings))])};
 }
 
 // Reads everything. Results do not matter, only that every read stays inside the pool.

@@ -12,9 +12,9 @@ using columns::KernelRoute;
 using columns::MainEncoding;
 using columns::MainEncodings;
 
-constexpr MainEncoding kEncodings[] = {MainEncoding::kConstant, MainEncoding::kPacked,
+constexpr MainEncoding kEncodings[] = {MainEncoding::kConstant,   MainEncoding::kPacked,
                                        MainEncoding::kDictionary, MainEncoding::kRunLength,
-                                       MainEncoding::kPlain};
+                                       MainEncoding::kPlain,      MainEncoding::kCompressed};
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 
@@ -124,9 +124,9 @@ TEST_CASE("random columns answer according to their values", "[columns]") {
     if (shape.type == Type::kBool) shape.spread = 1, shape.base = 0;
     shape.run_rows = random.below(3) == 0 ? 1 + random.below(100) : 1;
     shape.null_percent = random.below(3) == 0 ? random.below(101) : 0;
-    const MainEncodings allowed = random.below(2) == 0
-                                      ? MainEncodings::all()
-                                      : MainEncodings::only(kEncodings[random.below(5)]);
+    const MainEncodings allowed =
+        random.below(2) == 0 ? MainEncodings::all()
+                             : MainEncodings::only(kEncodings[random.below(std::size(kEncodings))]);
     const MainColumnGroup group(shape.type, random_values(shape, random), allowed);
     columns::force_kernel_route(static_cast<KernelRoute>(random.below(3)));
     INFO("round " << i << ", " << to_string(shape.type) << ", encoding "
@@ -149,9 +149,17 @@ TEST_CASE("the cheapest encoding is chosen", "[columns]") {
   CHECK(chosen({Type::kDouble, 5000, 0}) == MainEncoding::kPlain);
   CHECK(chosen({Type::kDouble, 5000, 100}) == MainEncoding::kDictionary);
   CHECK(chosen({Type::kString, 5000, 1000}) == MainEncoding::kDictionary);
-  CHECK(chosen({Type::kString, 5000, 0}) == MainEncoding::kPlain);
+  CHECK(chosen({Type::kString, 5000, 0}) == MainEncoding::kCompressed);
   CHECK(chosen({Type::kInt64, 50000, 100, 0, 100}) == MainEncoding::kRunLength);
   CHECK(chosen({Type::kString, 50000, 100, 0, 100}) == MainEncoding::kRunLength);
+  // Texts without a pattern.
+  std::vector<ModelValue> noise;
+  while (noise.size() < 5000) {
+    std::string text(20, ' ');
+    for (char& c : text) c = static_cast<char>(random.next());
+    noise.push_back(text_value(std::move(text)));
+  }
+  CHECK(MainColumnGroup(Type::kString, noise).column().encoding() == MainEncoding::kPlain);
   // A few values far apart: a dictionary is worth its table.
   std::vector<ModelValue> sparse = random_values({Type::kInt64, 5000, 20}, random);
   for (ModelValue& value : sparse) value.raw *= 1'000'000'007;

@@ -10,6 +10,7 @@
 
 #include "flugs/expression.h"
 #include "test/support/complaint.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -244,14 +245,15 @@ TEST_CASE("a group is not merged again for rows that must stay", "[engine]") {
 TEST_CASE("a merge that leaves rows out gives their texts back at once", "[engine]") {
   constexpr std::int64_t kRows = 4000;
   constexpr std::size_t kTextBytes = 700;
+  Random random(1);
   TemporaryDatabase database;
   TableSchema schema("texts");
   schema.column("id", Type::kInt64).column("text", Type::kString).direct().primary_key({"id"});
   const TableId table = must(database->create_table(schema));
-  const std::string text(kTextBytes, 't');
+  std::vector<std::string> texts;
   Transaction t = must(database->begin());
   for (std::int64_t id = 0; id < kRows; ++id) {
-    const std::string own = text + std::to_string(id);
+    const std::string& own = texts.emplace_back(random.noise(kTextBytes));
     must(t.insert(table, {Value::int64(id), Value::string(own)}));
   }
   must(t.commit());
@@ -268,7 +270,7 @@ TEST_CASE("a merge that leaves rows out gives their texts back at once", "[engin
   t = must(database->begin());
   for (std::int64_t id = 0; id < kRows; id += 10) {
     const Row row = must(t.get({table, 0}, {Value::int64(id)}));
-    CHECK(row.get_unchecked<std::string_view>(ColumnId(1)) == text + std::to_string(id));
+    CHECK(row.get_unchecked<std::string_view>(ColumnId(1)) == texts[static_cast<std::size_t>(id)]);
   }
   t.abort();
   must(database->check());

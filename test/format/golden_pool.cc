@@ -22,14 +22,18 @@ struct Texts {
   explicit Texts(std::int64_t n)
       : word("word " + std::to_string(n % 5)),
         bytes(static_cast<std::size_t>(n % 3) * 20, static_cast<char>(n)),
-        note("note " + std::to_string(n) + (is_updated(n) ? " that has been changed since" : "")) {}
+        note("note " + std::to_string(n) + (is_updated(n) ? " that has been changed since" : "")) {
+    for (std::int64_t i = 0; i < 5 + n % 20; ++i) story += "and then there came another one, ";
+    story += std::to_string(n);
+  }
   std::string word;
   std::string bytes;
   std::string note;
+  std::string story;  // row groups hold it compressed
 };
 
-/// Columns: id, number, word, big, real, money, day, moment, flag, bytes, note. `number` becomes
-/// int64 later on, and `later` is added.
+/// Columns: id, number, word, big, real, money, day, moment, flag, bytes, note, story. `number`
+/// becomes int64 later on, and `later` is added.
 std::vector<Value> row_of(std::int64_t n, const Texts& texts, bool is_changed) {
   const std::int64_t number = (n - 30) * (n - 30) * (n - 30);
   std::vector<Value> row = {
@@ -43,7 +47,8 @@ std::vector<Value> row_of(std::int64_t n, const Texts& texts, bool is_changed) {
       Value::timestamp(1'767'225'600'000'000 + n),
       Value::boolean(n % 2 == 0),
       Value::from_bytes(Type::kBytes, texts.bytes),
-      Value::string(texts.note)};
+      Value::string(texts.note),
+      Value::string(texts.story)};
   if (is_changed) row.push_back(n < kMerged ? Value::int32(-5) : Value::null());
   return row;
 }
@@ -61,6 +66,7 @@ TableSchema schema_of(const std::string& name) {
   schema.column("flag", Type::kBool).not_null();
   schema.column("bytes", Type::kBytes).not_null();
   schema.column("note", Type::kString).not_null().direct();
+  schema.column("story", Type::kString).not_null().direct();
   schema.primary_key({"id"});
   schema.key("by_number", {"number", "id"});
   schema.key("by_word", {"word", "real", "id"});

@@ -87,12 +87,13 @@ TEST_CASE("offsets of the structures of main", "[format]") {
                  offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, edition),
                  offsetof(MainColumnLayout, row_count), offsetof(MainColumnLayout, null_count),
                  offsetof(MainColumnLayout, entry_count), offsetof(MainColumnLayout, run_count),
+                 offsetof(MainColumnLayout, symbol_count), offsetof(MainColumnLayout, text_bytes),
                  offsetof(MainColumnLayout, code_count), offsetof(MainColumnLayout, base),
                  offsetof(MainColumnLayout, min), offsetof(MainColumnLayout, max),
                  offsetof(MainColumnLayout, parts_offset), offsetof(MainColumnLayout, parts_bytes),
                  offsetof(MainColumnLayout, parts_checksum), offsetof(MainColumnLayout, checksum),
                  sizeof(MainColumnLayout)},
-                {0, 1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
+                {0, 1, 2, 3, 4, 8, 12, 16, 20, 88, 24, 32, 40, 56, 72, 80, 112, 120, 128});
 }
 
 TEST_CASE("offsets of the structures of hint indexes", "[format]") {
@@ -248,7 +249,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 12);
+  CHECK(pmem::kFormatVersion == 13);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {

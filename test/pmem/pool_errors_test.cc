@@ -185,7 +185,7 @@ TEST_CASE("a pool of a newer version or with unknown features is refused", "[pme
   make_pool(path);
   SECTION("version") {
     edit_headers(path, [](PoolHeader& header) { header.format_version = 6; });
-    check_refused(path.string(), StatusCode::kIncompatible, {"version 6", "version 12"});
+    check_refused(path.string(), StatusCode::kIncompatible, {"version 6", "version 13"});
   }
   SECTION("incompatible feature") {
     edit_headers(path, [](PoolHeader& header) { header.incompat_features = 0x10; });

@@ -207,7 +207,7 @@ TEST_CASE("a ValueID out of range is damage if the row counts, for every reader"
   CHECK_THROWS_AS(late.unit().narrow(late.unit().range_of(within(0, 0)), 0, late.rows(), &all),
                   Failure);
   Vec out;
-  CHECK_THROWS_AS(late.unit().values(0, {0, nullptr, LateRows::kLater}, out), Failure);
+  CHECK_THROWS_AS(late.unit().values(0, {0, nullptr, LateRows::kLater}, out, nullptr), Failure);
 }
 
 TEST_CASE("bounds at the ends of the integers exclude the right values", "[query]") {

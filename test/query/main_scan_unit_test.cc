@@ -155,7 +155,8 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
     Batch batch;
     batch.rows = count;
     batch.columns.resize(world.schema().size());
-    batch.columns[columns[0]] = world.unit().values(columns[0], {first, nullptr, count}, memory);
+    batch.columns[columns[0]] =
+        world.unit().values(columns[0], {first, nullptr, count}, memory, nullptr);
     std::vector<std::uint32_t> chosen(kBatchRows);
     chosen.resize(evaluator.select(bound, batch, chosen.data()));
     std::vector<std::uint64_t> expected(kBatchRows / 64);
@@ -194,7 +195,7 @@ TEST_CASE("a group's values and codes are those of its rows") {
       for (std::uint32_t c = 0; c < world.schema().size(); ++c) {
         Vec values_memory;
         Vec codes_memory;
-        const ColumnView values = world.unit().values(c, rows, values_memory);
+        const ColumnView values = world.unit().values(c, rows, values_memory, nullptr);
         const ColumnView codes = world.unit().codes(c, rows, codes_memory);
         const CodeDomain& domain = *world.schema()[c].domain;
         const bool is_text = lane_of(world.schema()[c].type) == Lane::kText;

@@ -22,7 +22,13 @@ class MainColumnGroup {
                   columns::MainEncodings allowed = columns::MainEncodings::all());
 
   const std::vector<ModelValue>& values() const { return values_; }
-  columns::MainColumn column() const { return {layout(), group(), memory()}; }
+  /// Texts of the column stay as long as the group.
+  columns::MainColumn column() const {
+    read_texts_.push_back(std::make_unique<columns::ReadTexts>());
+    read_texts_.back()->begin(columns::MainColumn::compressed_texts(layout(), group()),
+                              *read_text_memory_);
+    return {layout(), group(), memory(), read_texts_.back().get()};
+  }
   columns::MainColumnLayout& layout() const {
     return *reinterpret_cast<columns::MainColumnLayout*>(group());
   }
@@ -53,6 +59,9 @@ class MainColumnGroup {
   std::unique_ptr<std::atomic<std::uint64_t>> pool_bytes_word_ =
       std::make_unique<std::atomic<std::uint64_t>>(0);
   std::uint64_t group_offset_ = 0;
+  std::unique_ptr<columns::ReadTextMemory> read_text_memory_ =
+      std::make_unique<columns::ReadTextMemory>();
+  mutable std::vector<std::unique_ptr<columns::ReadTexts>> read_texts_;
 };
 
 /// The shape of a column of random values.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace flugs::test {
 
@@ -17,6 +19,14 @@ class Random {
   /// 0 to `bound` - 1.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   bool chance(unsigned percent) { return below(100) < percent; }
+  /// Letters and digits without a pattern, which row groups hardly compress.
+  std::string noise(std::size_t bytes) {
+    static constexpr char kLetters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    std::string text(bytes, ' ');
+    for (char& letter : text) letter = kLetters[below(64)];
+    return text;
+  }
 
  private:
   std::uint64_t state_;

@@ -10,6 +10,7 @@
 #include "engine/database/database_access.h"
 #include "flugs/merge.h"
 #include "flugs/query.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 
@@ -238,7 +239,11 @@ TEST_CASE("rows that lack a column have its constant, however often it begins an
   check();
 }
 
+// Groups name the editions of their columns. Those that have texts compressed are not written again
+// with the column.
 TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
+  const bool is_noise = GENERATE(false, true);
+  Random random(1);
   TemporaryDatabase database;
   TableSchema schema("notes");
   schema.column("id", Type::kInt64).column("note", Type::kString);
@@ -252,7 +257,8 @@ TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
     for (int i = 0; i < 4; ++i) {
       Transaction t = must(database->begin());
       for (std::int64_t n = 0; n < 100; ++n) {
-        const std::string text = std::string(400, 't') + std::to_string(n + 100 * (4 * round + i));
+        const std::string text = (is_noise ? random.noise(400) : std::string(400, 't')) +
+                                 std::to_string(n + 100 * (4 * round + i));
         if (round == 0 && i == 0) {
           must(t.insert(table, {Value::int64(n), Value::string(text)}));
         } else {
@@ -266,8 +272,11 @@ TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
         static_cast<int>(must(database->merge(table, everything(kThrifty))).columns_rewritten);
     if (definition == nullptr) definition = &in_dram.definition();
     CHECK(&in_dram.definition() == definition);
-    const columns::Column* former = in_dram.columns()[1]->former();
-    CHECK((former == nullptr || former->former() == nullptr));
+    int editions = 0;
+    for (const columns::Column* column = in_dram.columns()[1]; column != nullptr;
+         column = column->former())
+      ++editions;
+    CHECK(editions <= (is_noise ? 2 : 9));
   }
   CHECK(renewed >= 20);
   must(database->rename_table(table, "renamed"));

@@ -255,7 +255,7 @@ class Pools(unittest.TestCase):
                 user.terminate()
         self.assertFalse(found["opened"])
         self.assertTrue(found["open_for_writing"])
-        self.assertEqual(found["format_version"], 12)
+        self.assertEqual(found["format_version"], 13)
         self.assertGreater(found["pool_bytes"], 0)
         self.assertIsNone(found["tables"])
 
