@@ -1,6 +1,7 @@
 """TPC-H: its data, made by tpchgen-cli, in a pool; and its refreshes as transactions."""
 
 import datetime
+import contextlib
 import os
 import random
 import subprocess
@@ -29,18 +30,30 @@ def generator():
     return os.path.join(sysconfig.get_path("scripts"), "tpchgen-cli")
 
 
-def load(db, scale, layout):
-    """Makes the eight tables and fills them. All rows are in the delta then, in this layout."""
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
+@contextlib.contextmanager
+def parquet_files(scale):
+    """A folder with a file for each table."""
+    with tempfile.TemporaryDirectory() as folder:
         subprocess.run([generator(), "parquet", "--scale-factor", str(scale), "--quiet",
                         "--output-dir", folder], check=True)
-        for name, key in KEYS.items():
-            source = con.from_parquet(os.path.join(folder, f"{name}.parquet"))
-            columns = {column: TYPES[str(kind)].not_null()
-                       for column, kind in zip(source.columns, source.types)}
-            table = db.create_table(name, columns, primary_key=key, layout=layout)
-            for batch in source.to_arrow_reader(ROWS_AT_ONCE):
-                table.insert_rows(batch)
+        yield folder
+
+
+def load_table(db, con, name, folder, layout):
+    """Makes a table and fills it from its file. All rows are in the delta then, in this layout."""
+    source = con.from_parquet(os.path.join(folder, f"{name}.parquet"))
+    columns = {column: TYPES[str(kind)].not_null()
+               for column, kind in zip(source.columns, source.types)}
+    table = db.create_table(name, columns, primary_key=KEYS[name], layout=layout)
+    for batch in source.to_arrow_reader(ROWS_AT_ONCE):
+        table.insert_rows(batch)
+
+
+def load(db, scale, layout):
+    """The eight tables."""
+    with parquet_files(scale) as folder, duckdb.connect() as con:
+        for name in KEYS:
+            load_table(db, con, name, folder, layout)
 
 
 def fraction(scale):
