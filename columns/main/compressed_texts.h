@@ -13,7 +13,8 @@
 
 namespace flugs::columns {
 
-/// Memory for the texts of some rows, which stay until it is used again. Thread-safety: one thread.
+/// Memory for the texts of some rows. They stay until the scratch is used again. Thread-safety: one
+/// thread.
 struct TextScratch {
   std::vector<std::span<const std::uint8_t>> codes;
   std::vector<char> bytes;
@@ -86,7 +87,7 @@ class CompressedTexts {
 };
 
 /// Reads compressed texts one after the other into memory of its own: a text stays until one of
-/// other rows is read.
+/// another block of kRows rows is read.
 /// Thread-safety: one thread.
 class CompressedTextReader {
  public:

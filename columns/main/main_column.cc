@@ -123,6 +123,14 @@ Value MainColumn::bound(const std::uint64_t* words) const noexcept {
   return Value::from_raw(type(), static_cast<std::int64_t>(words[0]));
 }
 
+std::string_view MainColumn::bound_text(const std::uint64_t* words, std::string& memory) const {
+  FLUGS_DCHECK(is_text() && null_count_ != row_count_);
+  if (!owns_texts()) return domain_.text_at(reinterpret_cast<const std::byte*>(words));
+  CompressedTextReader reader(read_texts_->compressed());
+  memory = reader.text(static_cast<std::uint32_t>(words[0]));
+  return memory;
+}
+
 Value MainColumn::value(std::uint32_t row) const noexcept {
   if (code_count() != 0) return entry_value(code(row));
   if (is_null(row)) return Value::null();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/check.h"
@@ -42,7 +43,7 @@ struct MainRange {
   bool outside = false;    ///< selects rows outside the range that are not NULL
   std::uint64_t low = 0;   ///< first code
   std::uint64_t high = 0;  ///< last code, included; plain: payloads, ordered as signed
-  ValueBounds text;        ///< plain text only
+  ValueBounds text;        ///< plain or compressed text only
 };
 
 /// Sum of payloads, and the number of values; NULLs do not count.
@@ -78,7 +79,8 @@ struct MainColumnOwner {
 
 /// One column of a row group, immutable, read in place. Rows are positions in the group, from 0.
 ///
-/// Codes: unless `code_count()` is 0 (plain), each row has a code in [0, code_count()). Codes of
+/// Codes: unless `code_count()` is 0 (plain, or compressed texts), each row has a code in [0,
+/// code_count()). Codes of
 /// dictionaries are dense. Codes always ascend with the values, and if has_nulls(), code 0 is
 /// NULL's. Every returned code is below code_count(), also when the pool is damaged.
 ///
@@ -109,7 +111,7 @@ class MainColumn {
   Type type() const noexcept { return domain_.type(); }
   MainEncoding encoding() const noexcept { return encoding_; }
   bool is_text() const noexcept { return is_text_type(type()); }
-  /// Bits of a code; 0 without codes.
+  /// Bits of a code, of a plain payload, or of the length of a compressed text; 0 without these.
   unsigned code_bits() const noexcept { return code_bits_; }
   std::uint32_t row_count() const noexcept { return row_count_; }
   std::uint32_t null_count() const noexcept { return null_count_; }
@@ -121,6 +123,10 @@ class MainColumn {
   /// The least and the greatest value; NULL when there is none.
   Value min() const noexcept { return bound(layout_->min); }
   Value max() const noexcept { return bound(layout_->max); }
+  /// The same of a text column that has values. `memory` holds a compressed text, which then stays
+  /// nowhere else.
+  std::string_view min_text(std::string& memory) const { return bound_text(layout_->min, memory); }
+  std::string_view max_text(std::string& memory) const { return bound_text(layout_->max, memory); }
 
   // One row, below row_count(). Payload 0, text empty, for NULL.
   bool is_null(std::uint32_t row) const noexcept {
@@ -285,6 +291,7 @@ class MainColumn {
                : ((null_bits_[row / 64] >> (row % 64)) & 1) != 0;
   }
   Value bound(const std::uint64_t* words) const noexcept;
+  std::string_view bound_text(const std::uint64_t* words, std::string& memory) const;
 
   const MainColumnLayout* layout_;
   const std::uint64_t* codes_ = nullptr;  // or plain payloads

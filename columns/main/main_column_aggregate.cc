@@ -1,4 +1,6 @@
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
@@ -116,15 +118,26 @@ CodeExtremes extremes_of_blocks(const MainColumn& column, std::size_t first, std
 template <typename TextOf>
 MainExtremes extremes_of_texts(const MainColumn& column, std::uint32_t first, std::uint32_t count,
                                const std::uint64_t* mask, const TextOf& text_of) {
-  MainExtremes found;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  std::optional<std::string> least;
+  std::optional<std::string> greatest;
+  std::uint32_t least_row = 0;
+  std::uint32_t greatest_row = 0;
+  for (std::uint32_t row = first; row < first + count; ++row) {
+    const std::uint32_t i = row - first;
     if (mask != nullptr && ((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
-    if (column.is_null(first + i)) continue;
-    const std::string_view text = text_of(first + i);
-    if (found.min.is_null() || text < found.min.as_string()) found.min = column.value(first + i);
-    if (found.max.is_null() || text > found.max.as_string()) found.max = column.value(first + i);
+    if (column.is_null(row)) continue;
+    const std::string_view text = text_of(row);
+    if (!least || text < *least) {
+      least = text;
+      least_row = row;
+    }
+    if (!greatest || text > *greatest) {
+      greatest = text;
+      greatest_row = row;
+    }
   }
-  return found;
+  if (!least) return {};
+  return {column.value(least_row), column.value(greatest_row)};
 }
 
 }  // namespace

@@ -83,8 +83,9 @@ class MainColumnChecker {
         return layout_.code_bits == (is_text() ? 0 : 64) && layout_.code_count == 0 &&
                layout_.entry_count == 0 && !has_runs && layout_.null_count < layout_.row_count;
       case MainEncoding::kCompressed:
-        return is_text() && is_code_width(layout_.code_bits) && layout_.code_count == 0 &&
-               layout_.entry_count == 0 && !has_runs && layout_.null_count < layout_.row_count &&
+        return is_text() && is_code_width(layout_.code_bits) && layout_.code_bits <= 60 &&
+               layout_.code_count == 0 && layout_.entry_count == 0 && !has_runs &&
+               layout_.null_count < layout_.row_count &&
                layout_.symbol_count <= TextSymbols::kSymbolsMax &&
                layout_.text_bytes <= group_.size() && layout_.min[0] < layout_.row_count &&
                layout_.max[0] < layout_.row_count;

@@ -1,6 +1,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <string>
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
@@ -76,10 +77,9 @@ MainRange integers_within(const MainColumn& column, const ValueBounds& bounds) n
 MainRange texts_within(const MainColumn& column, const ValueBounds& bounds) noexcept {
   MainRange range;
   // The whole group is on one side of a bound, or between the bounds.
-  const Value least = column.min();
-  const Value greatest = column.max();
-  const std::string_view min = least.as_string();
-  const std::string_view max = greatest.as_string();
+  std::string memory[2];
+  const std::string_view min = column.min_text(memory[0]);
+  const std::string_view max = column.max_text(memory[1]);
   const MainDomain& domain = column.domain();
   const ValueBounds above{bounds.low, {}, bounds.low_excluded, false};
   const ValueBounds below{{}, bounds.high, false, bounds.high_excluded};

@@ -12,6 +12,8 @@ namespace flugs::columns {
 namespace {
 
 constexpr std::uint64_t kBytesPerCell = 16;
+/// A table of some hundred symbols takes as much.
+constexpr std::uint64_t kTableBytes = 1024;
 
 std::string_view text_in(const Cell& cell, TextMemory memory) noexcept {
   return cell.is_null ? std::string_view() : text_of(cell, memory);
@@ -25,7 +27,7 @@ std::uint64_t bytes_in_cells(std::string_view text) noexcept {
 /// Whether texts like these take at most so many per cent; tried with some of them.
 bool pays(const TextSymbols& symbols, std::span<const std::string_view> texts,
           std::uint64_t percent_max) {
-  constexpr std::size_t kTried = 1024;
+  constexpr std::size_t kTried = 256;
   const std::size_t step = std::max<std::size_t>(texts.size() / kTried, 1);
   std::vector<std::uint8_t> out;
   std::uint64_t compressed = 0;
@@ -50,6 +52,7 @@ std::unique_ptr<TextCompressor> TextCompressor::of(std::span<const Cell> cells, 
     texts.push_back(text_in(cell, memory));
     plain_bytes += bytes_in_cells(texts.back());
   }
+  if (plain_bytes * percent_max < kTableBytes * 100) return nullptr;
   std::unique_ptr<TextCompressor> made(new TextCompressor(TextSymbols::of(texts)));
   if (!pays(made->symbols_, texts, percent_max)) return nullptr;
   made->lengths_.reserve(cells.size());

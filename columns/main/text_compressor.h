@@ -15,8 +15,8 @@ namespace flugs::columns {
 /// The texts of a column, compressed for a row group. Thread-safety: one thread.
 class TextCompressor {
  public:
-  /// Null: with this many per cent of the bytes that the texts take in cells, they do not find
-  /// room. Text cells are NULL by `is_null`. Fails with std::bad_alloc.
+  /// Null if the compressed texts take more than `percent_max` per cent of their bytes in cells and
+  /// heap. Text cells are NULL by `is_null`. Fails with std::bad_alloc.
   static std::unique_ptr<TextCompressor> of(std::span<const Cell> cells, TextMemory memory,
                                             std::uint64_t percent_max);
 

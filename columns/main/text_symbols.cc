@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t kSampleBytes = 16 << 10;
 constexpr std::size_t kSampleTextBytesMax = 512;
 constexpr int kRounds = 5;
+// After so many rounds symbols have up to four bytes. Texts of which more is left then have no
+// pattern.
+constexpr int kRoundsOfNoise = 2;
+constexpr std::uint64_t kPercentOfNoise = 70;
 /// Codes of the counts: those of symbols, then one for each byte that has none.
 constexpr std::size_t kCodes = 512;
 constexpr std::size_t kFirstByteCode = 256;
@@ -59,6 +63,13 @@ class TextSymbols::Counts {
     if (pair != 0xFFFF) ++pair;
   }
   std::uint32_t of(std::size_t code) const noexcept { return singles_[code]; }
+  /// Bytes of the sample as it would be compressed.
+  std::uint64_t bytes() const noexcept {
+    std::uint64_t bytes = 0;
+    for (std::size_t code = 0; code < kCodes; ++code)
+      bytes += singles_[code] * std::uint64_t{code < kFirstByteCode ? 1u : 2u};
+    return bytes;
+  }
   std::uint32_t of(std::size_t code, std::size_t next) const noexcept {
     return pairs_[code * kCodes + next];
   }
@@ -157,14 +168,15 @@ TextSymbols TextSymbols::next(const Counts& counts) const {
     constexpr std::uint64_t kByteWeight = 8;
     candidates.push_back({times * (length == 1 ? kByteWeight : length), symbol, length});
   };
-  const auto is_code = [&](std::size_t code) { return code < count_ || code >= kFirstByteCode; };
-  for (std::size_t code = 0; code < kCodes; ++code) {
-    if (!is_code(code) || counts.of(code) == 0) continue;
+  std::vector<std::size_t> codes;
+  for (std::size_t code = 0; code < kCodes; ++code)
+    if (counts.of(code) != 0) codes.push_back(code);
+  for (const std::size_t code : codes) {
     const auto [symbol, length] = symbol_of(code);
     offer(symbol, length, counts.of(code));
     if (length == kSymbolBytesMax) continue;
-    for (std::size_t after = 0; after < kCodes; ++after) {
-      if (!is_code(after) || counts.of(code, after) <= 1) continue;
+    for (const std::size_t after : codes) {
+      if (counts.of(code, after) <= 1) continue;
       const auto [more, more_bytes] = symbol_of(after);
       const auto both = static_cast<std::uint8_t>(
           std::min<std::size_t>(std::size_t{length} + more_bytes, kSymbolBytesMax));
@@ -199,11 +211,14 @@ TextSymbols TextSymbols::next(const Counts& counts) const {
 
 TextSymbols TextSymbols::of(std::span<const std::string_view> texts) {
   const std::vector<std::string_view> sample = sample_of(texts);
+  std::uint64_t bytes = 0;
+  for (const std::string_view text : sample) bytes += text.size();
   TextSymbols symbols;
   Counts counts;
   for (int round = 0; round < kRounds; ++round) {
     counts.clear();
     for (const std::string_view text : sample) symbols.count(text, counts);
+    if (round == kRoundsOfNoise && counts.bytes() * 100 > bytes * kPercentOfNoise) break;
     symbols = symbols.next(counts);
   }
   return symbols;

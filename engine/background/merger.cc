@@ -198,7 +198,10 @@ void Merger::look(Watched& watched, const MergePolicy& policy, Pressure pressure
   const MergeOptions options = options_of(policy, pressure == Pressure::kRefused);
   TableMerge merge(pool_, slots_, table, ddl_mutex_, options, &stops_);
   merge.release_if_unread();
-  if (table.read_text_bytes() > policy.read_text_bytes_max) merge.replace_read_texts();
+  // Not before those that were replaced earlier are free, or the wait for their readers would begin
+  // anew each time.
+  if (table.read_text_bytes() > policy.read_text_bytes_max && !table.has_replaced())
+    merge.replace_read_texts();
   const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
   const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
   const bool is_urgent = table.rows().is_delta_full() || pressure == Pressure::kRefused;

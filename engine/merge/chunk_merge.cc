@@ -232,10 +232,15 @@ columns::MainColumnBuilder ChunkMerge::builder_of(const columns::Column& column,
   using columns::MainEncodings;
   if (!column.is_text())
     return columns::MainColumnBuilder::of_integers(column.type(), data.payloads, data.nulls);
-  if (data.is_in_memory)
-    return columns::MainColumnBuilder::of_texts(column.type(), data.cells,
-                                                columns::TextMemory::of_process(data.texts.data()),
-                                                MainEncodings::only(MainEncoding::kCompressed));
+  if (data.is_in_memory) {
+    columns::MainColumnBuilder builder = columns::MainColumnBuilder::of_texts(
+        column.type(), data.cells, columns::TextMemory::of_process(data.texts.data()),
+        MainEncodings::only(MainEncoding::kCompressed));
+    // Any other encoding would store the cells, which mean nothing in the pool.
+    FLUGS_CHECK(builder.encoding() == MainEncoding::kCompressed ||
+                builder.layout().null_count == builder.layout().row_count);
+    return builder;
+  }
   // Texts of a key are compared often, each for itself.
   const MainEncodings allowed = column.is_in_key()
                                     ? MainEncodings::all().without(MainEncoding::kCompressed)
@@ -342,10 +347,10 @@ bool ChunkMerge::frees_room(std::uint64_t group_bytes, std::uint64_t kept_bytes)
          extent_bytes(counts_.bytes_before) + pledged_before;
 }
 
-// Rows with texts may take more space in a group than in the delta, as each text that only one row
-// has takes a cell of 16 bytes. And free rows of a chunk take new rows as long as the chunk stays.
-// In a pool with little room the chunk then stays, unless most of it is free: fewer rows would fit
-// after the merge than before.
+// Rows with texts may take more space in a group than in the delta, as a text that only one row
+// has may take a cell of 16 bytes. And free rows of a chunk take new rows as long as the chunk
+// stays. In a pool with little room the chunk then stays, unless most of it is free: fewer rows
+// would fit after the merge than before.
 bool ChunkMerge::is_better_left(std::uint64_t group_bytes) const {
   constexpr std::uint32_t kLeastPartUsed = 4;
   const std::uint32_t free = row_count_ - counts_.rows;

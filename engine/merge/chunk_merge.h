@@ -72,8 +72,8 @@ class ChunkMerge {
     std::vector<std::int64_t> payloads;
     std::vector<std::uint8_t> nulls;
     std::vector<columns::Cell> cells;
-    std::string texts;          // of cells that do not lead into the pool
-    bool is_in_memory = false;  // whether they do not
+    std::string texts;          // long texts of the cells, if they do not lead into the pool
+    bool is_in_memory = false;  // whether long cells lead into `texts`
   };
 
   Status choose_rows();

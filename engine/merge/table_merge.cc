@@ -205,8 +205,7 @@ void TableMerge::release_now_or_later() {
 }
 
 void TableMerge::replace_read_texts() {
-  table_.replace_read_texts();
-  table_.note_readers_of_replaced(slots_.advance());
+  if (table_.replace_read_texts()) table_.note_readers_of_replaced(slots_.advance());
 }
 
 void TableMerge::release_if_unread() {

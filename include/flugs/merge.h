@@ -160,7 +160,9 @@ struct MergePolicy {
   bool ends_old_transactions = false;
   /// Texts that row groups hold compressed are made anew in memory when they are first read, and
   /// stay for the next readers. When those of the table take more bytes than this, the thread lets
-  /// go of all; their memory is free when the transactions have ended that were open then.
+  /// go of them, but for texts of keys; their memory is free when the transactions have ended that
+  /// were open then. Without `automatic` they go with their row groups. Queries that only test
+  /// texts heed the limit in any case.
   std::uint64_t read_text_bytes_max = std::uint64_t{64} << 20;
 
   /// A delta with this many bytes gets no further chunk: writes that need one fail with kBusy until

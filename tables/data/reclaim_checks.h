@@ -24,7 +24,7 @@ class ReclaimChecks {
     check_of(column) = {bytes, 0};
     return true;
   }
-  /// Rows have left the columns: each is worth another check.
+  /// Rows have left the heaps of columns: each column is worth another check.
   void forget() noexcept { checks_.clear(); }
   /// The check would have rewritten the column if the pool had had this many free bytes.
   void note_no_room(std::size_t column, std::uint64_t free_bytes_wanted) {

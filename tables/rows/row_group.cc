@@ -168,6 +168,7 @@ columns::ReadTexts* RowGroup::read_texts_of(std::size_t i) {
 // Threads without a transaction compare texts of keys, when they make or clean an index. These stay
 // as long as the group.
 void RowGroup::take_read_texts(TakenTexts& taken) const {
+  taken.reserve(taken.size() + read_texts_.size());  // nothing that was taken may be lost
   for (std::size_t i = 0; i < read_texts_.size(); ++i) {
     if (read_texts_[i] == nullptr || table_columns_[i]->is_in_key()) continue;
     if (auto made = read_texts_[i]->take(); made != nullptr) taken.push_back(std::move(made));

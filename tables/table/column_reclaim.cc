@@ -41,9 +41,9 @@ std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
   return bytes_owned(*data_.columns[i]);
 }
 
-// Groups store numbers themselves. For texts they need the bytes of long ones in the column's heap,
-// each text once. A column that begins anew makes the merge rewrite all groups with long texts, so
-// texts of rows that it leaves out do not count.
+// Groups store numbers themselves, and compressed texts. For others they need the bytes of long
+// ones in the column's heap, each text once. A column that begins anew makes the merge rewrite all
+// groups with long texts there, so texts of rows that it leaves out do not count.
 std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
                                           FunctionRef<bool(std::size_t chunk)> is_merged) const {
   const columns::Column& column = *data_.columns[i];

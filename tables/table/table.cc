@@ -88,9 +88,11 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
           has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
 }
 
-void Table::replace_read_texts() {
+bool Table::replace_read_texts() {
+  const std::size_t before = replaced_texts_.size();
   data_.rows.for_each_group(
       [this](const RowGroup& group) { group.take_read_texts(replaced_texts_); });
+  return replaced_texts_.size() != before;
 }
 
 void Table::release_replaced() {

@@ -105,8 +105,9 @@ class Table final {
   std::uint64_t read_text_bytes() const noexcept {
     return data_.columns.read_text_memory().bytes();
   }
-  /// Readers make them anew; those that are there are replaced.
-  void replace_read_texts();
+  /// Readers make them anew; those that are there are replaced, but for texts of keys. False: there
+  /// are none.
+  bool replace_read_texts();
   /// Only transactions that began before `time` may read what has been replaced so far.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }

@@ -45,7 +45,7 @@ TEST_CASE("a pool keeps identity, root and extents over closing and opening", "[
     Pool& p = **pool;
     CHECK(p.medium().bytes() == options.max_bytes);
     CHECK(p.path() == path.string());
-    CHECK(p.format_version() == 12);
+    CHECK(p.format_version() == 13);
     CHECK(reinterpret_cast<std::uintptr_t>(p.application_root()) % 64 == 0);
     CHECK(is_filled_with(std::byte{0}, p.application_root(), kApplicationRootBytes));
     uuid = p.uuid();

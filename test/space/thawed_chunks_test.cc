@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flugs/database.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -85,7 +86,7 @@ class OwnTexts {
 
  private:
   static std::string text(std::int64_t id) {
-    return "the text of row " + std::to_string(id) + " and of no other row of this table";
+    return std::to_string(id) + Random(static_cast<std::uint64_t>(id)).noise(60);
   }
 
   TemporaryDatabase database_;
