@@ -23,8 +23,13 @@ class Random {
   std::string noise(std::size_t bytes) {
     static constexpr char kLetters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    constexpr std::size_t kLettersInDraw = 10;  // of six bits each
     std::string text(bytes, ' ');
-    for (char& letter : text) letter = kLetters[below(64)];
+    std::uint64_t drawn = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      drawn = i % kLettersInDraw == 0 ? next() : drawn >> 6;
+      text[i] = kLetters[drawn % 64];
+    }
     return text;
   }
 
