@@ -45,19 +45,20 @@ def _add_space(tables, tool, path):
         of_table = space[table["name"]]
         table["index_bytes"] = of_table["index_run_bytes"] + of_table["hint_index_bytes"]
         table["pool_bytes"] = of_table["pool_bytes"]
-        table["main_bytes"] = of_table["main_bytes"]
     return info
 
 
-def _duckdb_bytes(files):
-    """Of DuckDB's file with the same rows, without keys."""
+def _duckdb(files):
+    """Bytes of DuckDB's file with the same rows, without keys; and the rows of each table there."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = os.path.join(folder, "tpch.db")
         with duckdb.connect(path) as con:
+            rows = {}
             for name in tpch.KEYS:
                 con.execute(f"create table {name} as from read_parquet('{files}/{name}.parquet')")
+                rows[name] = con.execute(f"select count(*) from {name}").fetchone()[0]
             con.execute("checkpoint")
-        return os.stat(path).st_blocks * 512
+        return os.stat(path).st_blocks * 512, rows
 
 
 def measure(tool, path, scale):
@@ -69,7 +70,7 @@ def measure(tool, path, scale):
                 tables = _fill(db, con, files)
                 guarantee = db.statistics()["guarantee"]
             info = _add_space(tables, tool, path)
-            own = _duckdb_bytes(files)
+            own, rows = _duckdb(files)
         indexes = sum(table["index_bytes"] for table in tables)
         medium = os.stat(path).st_blocks * 512
         return {"workload": "size", "title": f"TPC-H, scale {scale:g}: load and space",
@@ -78,7 +79,8 @@ def measure(tool, path, scale):
                 "medium_bytes": medium, "duckdb_bytes": own,
                 "used_ratio": (info["pool_used_bytes"] - indexes) / own,
                 "medium_ratio": (medium - indexes) / own, "medium_ratio_with_indexes": medium / own,
-                "problems": []}
+                "problems": [f"{one['name']}: {one['rows']} rows, DuckDB has {rows[one['name']]}"
+                             for one in tables if one["rows"] != rows[one["name"]]]}
     finally:
         remove_pool(path)
 

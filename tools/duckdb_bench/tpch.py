@@ -1,7 +1,7 @@
 """TPC-H: its data, made by tpchgen-cli, in a pool; and its refreshes as transactions."""
 
-import datetime
 import contextlib
+import datetime
 import os
 import random
 import subprocess
