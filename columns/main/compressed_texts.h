@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "columns/main/main_column_layout.h"
 #include "columns/main/main_kernels.h"
 #include "columns/main/text_symbols.h"
 
@@ -28,8 +29,18 @@ class CompressedTexts {
  public:
   /// Rows that are read together, if one of them is.
   static constexpr std::uint32_t kRows = 16;
-  static constexpr std::uint32_t kRowsPerStart = 64;
-  static_assert(kRowsPerStart % kRows == 0);
+  static_assert(kRowsPerTextStart % kRows == 0);
+
+  /// The codes of kRows rows. Rows behind the last one of the column are empty.
+  struct Block {
+    std::span<const std::uint8_t> codes;
+    std::array<std::uint64_t, kRows> ends;  ///< by row, in `codes`
+
+    std::span<const std::uint8_t> codes_of(std::uint32_t i) const noexcept {
+      const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
+      return codes.subspan(begin, ends[i] - begin);
+    }
+  };
 
   CompressedTexts() = default;
   CompressedTexts(TextSymbolsView symbols, PackedCodes lengths, const std::uint64_t* starts,
@@ -37,32 +48,23 @@ class CompressedTexts {
       : symbols_(symbols), lengths_(lengths), starts_(starts), codes_(codes), rows_(row_count) {}
 
   std::uint32_t row_count() const noexcept { return rows_; }
-  bool is_null(std::uint32_t row) const noexcept {
-    FLUGS_DCHECK(row < rows_);
-    return lengths_[row] == 0;
-  }
-  /// The codes of some rows from `first` on, a multiple of kRows: those of row `first + i` end at
-  /// ends[i]. Returns where the first begin; all are in `all_codes`. Rows behind the last are
-  /// empty.
-  std::span<const std::uint8_t> find(std::uint32_t first,
-                                     std::array<std::uint64_t, kRows>& ends) const noexcept;
+  /// The block that begins with row `first`, a multiple of kRows.
+  Block find(std::uint32_t first) const noexcept;
   /// The texts of `count` rows, `row_of(i)` each, which ascend; in `scratch`.
   template <typename RowOf>
   void decode(std::size_t count, const RowOf& row_of, TextScratch& scratch,
               std::string_view* out) const {
-    std::array<std::uint64_t, kRows> ends;
-    std::span<const std::uint8_t> of_block;
-    std::uint32_t block = ~std::uint32_t{0};
+    Block block{};
+    std::uint32_t number = ~std::uint32_t{0};
     scratch.codes.resize(count);
     std::uint64_t bytes = TextSymbolsView::kSlack;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t row = row_of(i);
-      if (row / kRows != block) {
-        block = row / kRows;
-        of_block = find(block * kRows, ends);
+      if (row / kRows != number) {
+        number = row / kRows;
+        block = find(number * kRows);
       }
-      const std::uint64_t begin = row % kRows == 0 ? 0 : ends[row % kRows - 1];
-      scratch.codes[i] = of_block.subspan(begin, ends[row % kRows] - begin);
+      scratch.codes[i] = block.codes_of(row % kRows);
       bytes += symbols_.bytes_of(scratch.codes[i]);
     }
     if (scratch.bytes.size() < bytes) scratch.bytes.resize(2 * bytes);

@@ -60,7 +60,7 @@ MainColumnParts MainColumnParts::of(const MainColumnLayout& layout) noexcept {
     end += padded((std::uint64_t{layout.row_count} + 63) / 64 * 8);
   parts.symbols = end;
   if (encoding == MainEncoding::kCompressed) {
-    end += padded(std::uint64_t{layout.symbol_count} * 9);
+    end += padded(TextSymbols::stored_bytes(layout.symbol_count));
     parts.starts = end;
     end +=
         padded((std::uint64_t{layout.row_count} + kRowsPerTextStart - 1) / kRowsPerTextStart * 8);
@@ -107,11 +107,6 @@ CompressedTexts MainColumn::compressed_texts(const MainColumnLayout& layout,
           reinterpret_cast<const std::uint64_t*>(begin + parts.starts),
           {reinterpret_cast<const std::uint8_t*>(begin + parts.texts), layout.text_bytes},
           layout.row_count};
-}
-
-CompressedTexts MainColumn::compressed_texts() const noexcept {
-  FLUGS_DCHECK(owns_texts());
-  return compressed_texts(*layout_, parts_ - layout_->parts_offset);
 }
 
 Value MainColumn::bound(const std::uint64_t* words) const noexcept {

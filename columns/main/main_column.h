@@ -80,9 +80,9 @@ struct MainColumnOwner {
 /// One column of a row group, immutable, read in place. Rows are positions in the group, from 0.
 ///
 /// Codes: unless `code_count()` is 0 (plain, or compressed texts), each row has a code in [0,
-/// code_count()). Codes of
-/// dictionaries are dense. Codes always ascend with the values, and if has_nulls(), code 0 is
-/// NULL's. Every returned code is below code_count(), also when the pool is damaged.
+/// code_count()). Codes of dictionaries are dense. Codes always ascend with the values, and if
+/// has_nulls(), code 0 is NULL's. Every returned code is below code_count(), also when the pool is
+/// damaged.
 ///
 /// Bit masks: bit i of word i / 64 is row `first + i`. `first` must be a multiple of 64 wherever a
 /// mask is taken (checked); bits behind `count` are left as they are. A NULL is in no range.
@@ -163,8 +163,11 @@ class MainColumn {
   const MainDomain& domain() const noexcept { return domain_; }
   /// Whether all its texts are in the group, compressed.
   bool owns_texts() const noexcept { return read_texts_ != nullptr; }
-  /// Of a column that owns its texts.
-  CompressedTexts compressed_texts() const noexcept;
+  /// The column must own its texts. They stay in place as long as the group.
+  const CompressedTexts& compressed_texts() const noexcept {
+    FLUGS_DCHECK(owns_texts());
+    return read_texts_->compressed();
+  }
   /// The texts of a column of this layout; without rows if they are not compressed.
   static CompressedTexts compressed_texts(const MainColumnLayout& layout,
                                           const std::byte* group) noexcept;

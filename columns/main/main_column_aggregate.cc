@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_column.h"
+#include "columns/main/main_text_reader.h"
 
 namespace flugs::columns {
 namespace {
@@ -114,10 +115,9 @@ CodeExtremes extremes_of_blocks(const MainColumn& column, std::size_t first, std
   return found;
 }
 
-// `text_of(row)` gives the text of a row, until it is called again.
-template <typename TextOf>
 MainExtremes extremes_of_texts(const MainColumn& column, std::uint32_t first, std::uint32_t count,
-                               const std::uint64_t* mask, const TextOf& text_of) {
+                               const std::uint64_t* mask) {
+  MainTextReader reader(column);
   std::optional<std::string> least;
   std::optional<std::string> greatest;
   std::uint32_t least_row = 0;
@@ -126,7 +126,7 @@ MainExtremes extremes_of_texts(const MainColumn& column, std::uint32_t first, st
     const std::uint32_t i = row - first;
     if (mask != nullptr && ((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
     if (column.is_null(row)) continue;
-    const std::string_view text = text_of(row);
+    const std::string_view text = reader.text(row);
     if (!least || text < *least) {
       least = text;
       least_row = row;
@@ -196,15 +196,7 @@ MainExtremes MainColumn::extremes(std::uint32_t first, std::uint32_t count,
   if (mask == nullptr && count == row_count_) return {min(), max()};
   if (encoding_ == MainEncoding::kConstant)
     return count_bits(mask, 0, count) != 0 ? MainExtremes{min(), max()} : MainExtremes{};
-  if (cells_ != nullptr)
-    return extremes_of_texts(*this, first, count, mask,
-                             [&](std::uint32_t row) { return text(row); });
-  if (owns_texts()) {
-    const CompressedTexts texts = compressed_texts();
-    CompressedTextReader reader(texts);
-    return extremes_of_texts(*this, first, count, mask,
-                             [&](std::uint32_t row) { return reader.text(row); });
-  }
+  if (cells_ != nullptr || owns_texts()) return extremes_of_texts(*this, first, count, mask);
   CodeExtremes found;
   const auto note = [&](const CodeExtremes& part) {
     if (part.min > part.max) return;

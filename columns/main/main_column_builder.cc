@@ -131,17 +131,17 @@ void MainColumnBuilder::Plan::look_at_texts() noexcept {
     if (min == nullptr || prefix < min_prefix ||
         (prefix == min_prefix && text < text_of(*min, memory))) {
       min = &cells[row];
-      min_row = row;
       min_prefix = prefix;
     }
     if (max == nullptr || prefix > max_prefix ||
         (prefix == max_prefix && text > text_of(*max, memory))) {
       max = &cells[row];
-      max_row = row;
       max_prefix = prefix;
     }
   }
   if (min == nullptr) return;
+  min_row = static_cast<std::size_t>(min - cells.data());
+  max_row = static_cast<std::size_t>(max - cells.data());
   layout.min[0] = min->low;
   layout.min[1] = min->high;
   layout.max[0] = max->low;
@@ -186,8 +186,8 @@ void MainColumnBuilder::Plan::choose(MainEncodings allowed) {
 // Compressed texts are read more slowly than cells, so they must save much.
 void MainColumnBuilder::Plan::compress(bool whatever_it_costs) {
   constexpr std::uint64_t kPercentMax = 40;
-  constexpr std::uint64_t kAny = 1'000'000;
-  auto made = TextCompressor::of(cells, memory, whatever_it_costs ? kAny : kPercentMax);
+  auto made = whatever_it_costs ? TextCompressor::of(cells, memory)
+                                : TextCompressor::of(cells, memory, kPercentMax);
   if (made == nullptr) return;
   compressed = std::move(made);
   choice = {MainEncoding::kCompressed, false, compressed->length_bits()};
@@ -200,12 +200,7 @@ void MainColumnBuilder::Plan::compress(bool whatever_it_costs) {
 
 void MainColumnBuilder::Plan::write_compressed(std::byte* begin,
                                                const MainColumnParts& parts) const noexcept {
-  const TextSymbols& symbols = compressed->symbols();
-  for (std::size_t i = 0; i < symbols.count(); ++i) {
-    const std::uint64_t symbol = symbols.symbol(i);
-    std::memcpy(begin + parts.symbols + i * 8, &symbol, 8);
-    begin[parts.symbols + symbols.count() * 8 + i] = std::byte{symbols.length(i)};
-  }
+  compressed->symbols().store(begin + parts.symbols);
   Packer packer(begin + parts.codes, choice.code_bits);
   std::uint64_t at = 0;
   for (std::size_t row = 0; row < facts.rows; ++row) {

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_column.h"
+#include "columns/main/main_text_reader.h"
 
 namespace flugs::columns {
 namespace {
@@ -117,14 +118,13 @@ void filter_runs(const MainColumn& column, std::uint32_t first, std::uint32_t co
   });
 }
 
-// `text_of(row)` gives the text of a row, until it is called again.
-template <typename TextOf>
 void filter_texts(const MainColumn& column, std::uint32_t first, std::uint32_t count,
-                  const MainRange& range, std::uint64_t* mask, const TextOf& text_of) {
+                  const MainRange& range, std::uint64_t* mask) {
+  MainTextReader reader(column);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (((mask[i / 64] >> (i % 64)) & 1) == 0) continue;
-    const bool matches =
-        is_within(text_of(first + i), range.text) != range.outside && !column.is_null(first + i);
+    const bool matches = is_within(reader.text(first + i), range.text) != range.outside &&
+                         !column.is_null(first + i);
     if (!matches) mask[i / 64] &= ~(std::uint64_t{1} << (i % 64));
   }
 }
@@ -160,15 +160,7 @@ void MainColumn::filter(std::uint32_t first, std::uint32_t count, const MainRang
   if (range.match == Match::kAll || count == 0) return;
   if (range.match == Match::kNone) return clear_bits(mask, 0, count);
   if (!runs_.empty()) return filter_runs(*this, first, count, range, mask);
-  if (cells_ != nullptr)
-    return filter_texts(*this, first, count, range, mask,
-                        [&](std::uint32_t row) { return text(row); });
-  if (owns_texts()) {
-    const CompressedTexts texts = compressed_texts();
-    CompressedTextReader reader(texts);
-    return filter_texts(*this, first, count, range, mask,
-                        [&](std::uint32_t row) { return reader.text(row); });
-  }
+  if (cells_ != nullptr || owns_texts()) return filter_texts(*this, first, count, range, mask);
   const KeepTail tail(mask, count);
   filter_blocks(*this, first / 64, (std::size_t{count} + 63) / 64, range, mask);
 }

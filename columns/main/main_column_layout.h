@@ -96,7 +96,6 @@ struct MainColumnParts {
 /// The memory with the bytes of out-of-line text cells: the mapped pool, which may grow.
 struct TextMemory {
   static constexpr std::atomic<std::uint64_t> kNone{0};
-
   static constexpr std::atomic<std::uint64_t> kAll{~std::uint64_t{0}};
 
   const std::byte* base = nullptr;

@@ -24,24 +24,18 @@ struct ReadTexts::Made::Block {
 
 ReadTexts::Made::Block* ReadTexts::Made::Block::of(const CompressedTexts& texts,
                                                    std::uint32_t first) {
-  std::array<std::uint64_t, CompressedTexts::kRows> code_ends;
-  const std::span<const std::uint8_t> codes = texts.find(first, code_ends);
+  const CompressedTexts::Block found = texts.find(first);
   // Text by text: the last code of a damaged text must not take the first one of the next.
   std::uint64_t bytes = 0;
-  std::uint64_t begin = 0;
-  for (const std::uint64_t end : code_ends) {
-    bytes += texts.symbols().bytes_of(codes.subspan(begin, end - begin));
-    begin = end;
-  }
+  for (std::uint32_t i = 0; i < CompressedTexts::kRows; ++i)
+    bytes += texts.symbols().bytes_of(found.codes_of(i));
   void* const memory = std::malloc(sizeof(Block) + bytes + TextSymbolsView::kSlack);
   if (memory == nullptr) throw std::bad_alloc();
   auto* const block = new (memory) Block;
   char* to = block->bytes();
-  begin = 0;
-  for (std::size_t i = 0; i < code_ends.size(); ++i) {
-    to = texts.symbols().decode(codes.subspan(begin, code_ends[i] - begin), to);
+  for (std::uint32_t i = 0; i < CompressedTexts::kRows; ++i) {
+    to = texts.symbols().decode(found.codes_of(i), to);
     block->ends[i] = static_cast<std::uint64_t>(to - block->bytes());
-    begin = code_ends[i];
   }
   return block;
 }

@@ -19,12 +19,13 @@ std::string_view text_in(const Cell& cell, TextMemory memory) noexcept {
   return cell.is_null ? std::string_view() : text_of(cell, memory);
 }
 
-/// Of a text in a cell, and in the heap if it is long.
+/// The bytes that a text takes in a cell, and in the heap if it is long.
 std::uint64_t bytes_in_cells(std::string_view text) noexcept {
   return kBytesPerCell + (text.size() > text_cell::kInlineBytesMax ? text.size() : 0);
 }
 
-/// Whether texts like these take at most so many per cent; tried with some of them.
+/// Compresses some of the texts, and tells whether they take at most `percent_max` per cent of
+/// their bytes in cells and heap.
 bool pays(const TextSymbols& symbols, std::span<const std::string_view> texts,
           std::uint64_t percent_max) {
   constexpr std::size_t kTried = 256;
@@ -44,7 +45,7 @@ bool pays(const TextSymbols& symbols, std::span<const std::string_view> texts,
 }  // namespace
 
 std::unique_ptr<TextCompressor> TextCompressor::of(std::span<const Cell> cells, TextMemory memory,
-                                                   std::uint64_t percent_max) {
+                                                   std::optional<std::uint64_t> percent_max) {
   std::vector<std::string_view> texts;
   texts.reserve(cells.size());
   std::uint64_t plain_bytes = 0;
@@ -52,9 +53,9 @@ std::unique_ptr<TextCompressor> TextCompressor::of(std::span<const Cell> cells, 
     texts.push_back(text_in(cell, memory));
     plain_bytes += bytes_in_cells(texts.back());
   }
-  if (plain_bytes * percent_max < kTableBytes * 100) return nullptr;
+  if (percent_max && plain_bytes * *percent_max < kTableBytes * 100) return nullptr;
   std::unique_ptr<TextCompressor> made(new TextCompressor(TextSymbols::of(texts)));
-  if (!pays(made->symbols_, texts, percent_max)) return nullptr;
+  if (percent_max && !pays(made->symbols_, texts, *percent_max)) return nullptr;
   made->lengths_.reserve(cells.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::size_t before = made->texts_.size();
@@ -63,10 +64,10 @@ std::unique_ptr<TextCompressor> TextCompressor::of(std::span<const Cell> cells, 
     made->lengths_.push_back(length);
     made->length_max_ = std::max(made->length_max_, length);
   }
-  const std::uint64_t bytes = made->symbols_.count() * 9 + made->texts_.size() +
-                              cells.size() / kRowsPerTextStart * 8 +
+  const std::uint64_t bytes = TextSymbols::stored_bytes(made->symbols_.count()) +
+                              made->texts_.size() + cells.size() / kRowsPerTextStart * 8 +
                               cells.size() * made->length_bits() / 8;
-  if (bytes * 100 > plain_bytes * percent_max) return nullptr;
+  if (percent_max && bytes * 100 > plain_bytes * *percent_max) return nullptr;
   return made;
 }
 

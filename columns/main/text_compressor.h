@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "columns/cells/cell.h"
@@ -16,12 +18,12 @@ namespace flugs::columns {
 class TextCompressor {
  public:
   /// Null if the compressed texts take more than `percent_max` per cent of their bytes in cells and
-  /// heap. Text cells are NULL by `is_null`. Fails with std::bad_alloc.
+  /// heap; never null without it. Text cells are NULL by `is_null`. Fails with std::bad_alloc.
   static std::unique_ptr<TextCompressor> of(std::span<const Cell> cells, TextMemory memory,
-                                            std::uint64_t percent_max);
+                                            std::optional<std::uint64_t> percent_max = {});
 
   const TextSymbols& symbols() const noexcept { return symbols_; }
-  /// Of a row: 0 for NULL, else one more than the bytes of its text among `texts`.
+  /// The code of a row: 0 for NULL, else one more than the bytes of its text among `texts`.
   std::uint64_t length(std::size_t row) const noexcept { return lengths_[row]; }
   unsigned length_bits() const noexcept;
   std::span<const std::uint8_t> texts() const noexcept { return texts_; }

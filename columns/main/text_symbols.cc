@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kSampleBytes = 16 << 10;
 constexpr std::size_t kSampleTextBytesMax = 512;
 constexpr int kRounds = 5;
-// After so many rounds symbols have up to four bytes. Texts of which more is left then have no
-// pattern.
+// After kRoundsOfNoise rounds symbols have up to four bytes. Texts that still take more than
+// kPercentOfNoise per cent of their bytes have no pattern.
 constexpr int kRoundsOfNoise = 2;
 constexpr std::uint64_t kPercentOfNoise = 70;
 /// Codes of the counts: those of symbols, then one for each byte that has none.
@@ -136,6 +136,11 @@ void TextSymbols::compress(std::string_view text, std::vector<std::uint8_t>& out
     left -= bytes;
   }
   out.resize(static_cast<std::size_t>(to - out.data()));
+}
+
+void TextSymbols::store(std::byte* at) const noexcept {
+  std::memcpy(at, symbols_.data(), count_ * sizeof symbols_[0]);
+  std::memcpy(at + count_ * sizeof symbols_[0], lengths_.data(), count_);
 }
 
 void TextSymbols::count(std::string_view text, Counts& counts) const {

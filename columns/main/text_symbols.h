@@ -25,9 +25,12 @@ class TextSymbols {
   static TextSymbols of(std::span<const std::string_view> texts);
 
   std::size_t count() const noexcept { return count_; }
-  /// The bytes of a symbol, behind its length zeros.
-  std::uint64_t symbol(std::size_t i) const noexcept { return symbols_[i]; }
-  std::uint8_t length(std::size_t i) const noexcept { return lengths_[i]; }
+  /// Bytes of a table of so many symbols in a pool.
+  static constexpr std::uint64_t stored_bytes(std::uint64_t count) noexcept {
+    return count * (kSymbolBytesMax + 1);
+  }
+  /// Writes the table as TextSymbolsView reads it.
+  void store(std::byte* at) const noexcept;
 
   /// Appends the codes of a text.
   void compress(std::string_view text, std::vector<std::uint8_t>& out) const;
@@ -52,7 +55,6 @@ class TextSymbols {
   }
 
   TextSymbols();
-  void clear();
   /// False: a better symbol has its place.
   bool add(std::uint64_t symbol, std::uint8_t length);
   void index();

@@ -203,8 +203,7 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
 // compressed again, with the symbols of the texts that are left.
 void ChunkMerge::gather_compressed(const columns::MainColumn& from, ColumnData& data) const {
   const RowGroup& group = *rows_.group(chunk_);
-  const columns::CompressedTexts texts = from.compressed_texts();
-  columns::CompressedTextReader reader(texts);
+  columns::MainTextReader reader(from);
   std::vector<std::size_t> ends;
   ends.reserve(stored_.size());
   data.texts = " ";  // no text begins at offset 0
@@ -311,7 +310,8 @@ Status ChunkMerge::build() {
     columns::Column& column = *table_.columns[i];
     if (Status s = gather(i, column, data[i]); !s.ok()) return s;
     builders.push_back(builder_of(column, data[i]));
-    has_compressed_ |= builders.back().encoding() == columns::MainEncoding::kCompressed;
+    leaves_texts_ |=
+        builders.back().encoding() == columns::MainEncoding::kCompressed && !data[i].is_in_memory;
     builders.back().set_edition(column.edition());
     bytes += builders.back().parts_bytes();
   }

@@ -7,6 +7,7 @@
 
 #include "columns/main/main_column_builder.h"
 #include "columns/main/main_records.h"
+#include "columns/main/main_text_reader.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool/pool.h"
@@ -64,8 +65,8 @@ class ChunkMerge {
   const Counts& counts() const noexcept { return counts_; }
   /// No row was left: the chunk is empty, and its row ids can be used again.
   bool is_empty() const noexcept { return is_empty_; }
-  /// The group has texts compressed: their former places in the column's heap are waste.
-  bool has_compressed() const noexcept { return has_compressed_; }
+  /// The group holds texts compressed that were in a column's heap: their places there are waste.
+  bool leaves_texts() const noexcept { return leaves_texts_; }
 
  private:
   struct ColumnData {
@@ -121,7 +122,7 @@ class ChunkMerge {
   bool gives_former_back_ = false;
   bool wants_row_ids_ = false;
   bool is_empty_ = false;
-  bool has_compressed_ = false;
+  bool leaves_texts_ = false;
   std::uint64_t before_ = 0;  // 0: anywhere
   pmem::Purpose purpose_ = pmem::Purpose::kReclaim;
   pmem::Persister persister_;

@@ -399,8 +399,7 @@ Status TableMerge::merge_one(const Candidate& candidate, Beside beside) {
     return {};
   }
   if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
-  if (merge.has_compressed() && candidate.origin != Origin::kGroup)
-    has_left_texts_.store(true, std::memory_order_relaxed);
+  if (merge.leaves_texts()) has_left_texts_.store(true, std::memory_order_relaxed);
   const ChunkMerge::Counts& counts = merge.counts();
   const std::lock_guard guard(report_mutex_);
   if (merge.is_empty()) {

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "columns/main/main_blocks.h"
+#include "columns/main/main_text_reader.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {
@@ -148,9 +149,7 @@ ColumnView MainScanUnit::codes_by_value(std::uint32_t column, const RowSelection
   std::uint32_t* codes = out.codes(rows.count);
   std::uint8_t* nulls = out.nulls(rows.count);
   bool any_null = false;
-  const columns::CompressedTexts texts =
-      from.owns_texts() ? from.compressed_texts() : columns::CompressedTexts();
-  columns::CompressedTextReader reader(texts);
+  columns::MainTextReader reader(from);
   const auto value_at = [&](std::uint32_t row) {
     if (!from.owns_texts() || from.is_null(row)) return from.value(row);
     return Value::from_bytes(from.type(), reader.text(row));

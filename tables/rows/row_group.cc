@@ -168,10 +168,11 @@ columns::ReadTexts* RowGroup::read_texts_of(std::size_t i) {
 // Threads without a transaction compare texts of keys, when they make or clean an index. These stay
 // as long as the group.
 void RowGroup::take_read_texts(TakenTexts& taken) const {
-  taken.reserve(taken.size() + read_texts_.size());  // nothing that was taken may be lost
   for (std::size_t i = 0; i < read_texts_.size(); ++i) {
     if (read_texts_[i] == nullptr || table_columns_[i]->is_in_key()) continue;
-    if (auto made = read_texts_[i]->take(); made != nullptr) taken.push_back(std::move(made));
+    taken.emplace_back();  // first, or texts that were taken could be lost for lack of memory
+    taken.back() = read_texts_[i]->take();
+    if (taken.back() == nullptr) taken.pop_back();
   }
 }
 
@@ -379,8 +380,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
 // This also finds a mistake of the code that wrote the records: their checksum would confirm it.
 Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t column) const {
   if (!fields.has_field(column)) return {};
-  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_,
-                                 read_texts_[column].get());
+  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_);
   const std::uint32_t row = fields.first_difference(column, from, records().data());
   if (row == from.row_count()) return {};
   return Status(StatusCode::kCorrupt,

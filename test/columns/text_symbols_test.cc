@@ -17,20 +17,17 @@ using columns::TextSymbolsView;
 /// A table as it is in a pool.
 class StoredSymbols {
  public:
-  explicit StoredSymbols(const TextSymbols& symbols) : bytes_(symbols.count() * 9) {
-    for (std::size_t i = 0; i < symbols.count(); ++i) {
-      const std::uint64_t symbol = symbols.symbol(i);
-      std::memcpy(bytes_.data() + i * 8, &symbol, 8);
-      bytes_[symbols.count() * 8 + i] = std::byte{symbols.length(i)};
-    }
-    count_ = static_cast<std::uint32_t>(symbols.count());
+  explicit StoredSymbols(const TextSymbols& symbols)
+      : bytes_(TextSymbols::stored_bytes(symbols.count())),
+        count_(static_cast<std::uint32_t>(symbols.count())) {
+    symbols.store(bytes_.data());
   }
   TextSymbolsView view() const { return {bytes_.data(), count_}; }
   std::vector<std::byte>& bytes() { return bytes_; }
 
  private:
   std::vector<std::byte> bytes_;
-  std::uint32_t count_ = 0;
+  std::uint32_t count_;
 };
 
 std::string decoded(const TextSymbolsView& symbols, std::span<const std::uint8_t> codes) {
